@@ -1,0 +1,134 @@
+# The commands of this repository; `make` alone lists them. CI calls the same ones.
+#
+# Caches live outside the clone, so that a clean clone is quick: BERTH_CACHE, and
+# within it cargo's target folder and a node_modules for each lock file.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+export BERTH_CACHE ?= $(HOME)/.cache/berth
+export CARGO_TARGET_DIR ?= $(BERTH_CACHE)/target
+
+HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+DENY_VERSION := 0.20.2
+RELEASE := $(CARGO_TARGET_DIR)/release
+AGENT := $(CARGO_TARGET_DIR)/$(HOST)/agent/envd-agent
+
+WEB_INPUTS := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' 2>/dev/null)
+SCRIPTS := .ci/run images/with-host-ca $(shell find deploy images tests -name '*.sh' -not -path '*/node_modules/*' 2>/dev/null)
+
+# Names the step at hand; .ci/run adds up how long each took.
+step = @echo "== $(1)" >&2; if [[ -n "$${BERTH_STEPS:-}" ]]; then echo "$$EPOCHREALTIME $(1)" >>"$$BERTH_STEPS"; fi
+
+.PHONY: help up down build test check images fmt clean
+.PHONY: docker web web-modules programs agent copy browser deny advisories scripts
+
+help: ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done
+
+up: ## set up and start Berth in the foreground; Ctrl-C stops it, not the instances
+	@deploy/up/up.sh
+
+down: ## stop the Berth that `make up` started elsewhere
+	@deploy/up/down.sh
+
+build: web ## build gateway, envd, envd-agent and berth into bin/
+	@mkdir -p bin $(CARGO_TARGET_DIR)
+	@flock $(CARGO_TARGET_DIR)/.build-and-copy $(MAKE) programs agent copy
+
+test: docker build images browser ## do all set-up and run every test
+	$(call step,test: images)
+	@for smoke in images/*/smoke.sh; do "$$smoke"; done
+	$(call step,test: web)
+	@cd web && npm run --silent test
+	$(call step,test: rust and end to end)
+	@export BERTH_BIN=$(CURDIR)/bin; \
+	if cargo nextest --version >/dev/null 2>&1; then \
+	  cargo nextest run --release --workspace --no-fail-fast; \
+	else \
+	  cargo test --release --workspace --no-fail-fast; \
+	fi
+
+check: web deny advisories scripts ## formats, lints, types, licences; warnings are errors
+	$(call step,check: format)
+	@cargo fmt --all --check
+	$(call step,check: clippy)
+	@cargo clippy --release --workspace --all-targets -- -D warnings
+	$(call step,check: web)
+	@cd web && npm run --silent check
+
+images: docker ## make the images that instances start from
+	$(call step,images)
+	@images/build.sh
+
+fmt: web-modules ## format everything
+	@cargo fmt --all
+	@cd web && npm run --silent format
+
+clean: ## remove what was built in this clone; the caches stay
+	@rm -rf bin web/dist web/node_modules tests/browser/node_modules
+
+docker:
+	$(call step,docker)
+	@deploy/up/docker.sh
+
+# The console is embedded in the gateway, so it is built before anything of Rust.
+web: web-modules web/dist/index.html
+
+web-modules:
+	@deploy/up/node-modules.sh web
+
+web/dist/index.html: $(WEB_INPUTS)
+	$(call step,build: web)
+	@cd web && npm run --silent build
+	@touch $@
+
+# The whole workspace, as the tests do: with fewer crates the dependencies would
+# have other features and be compiled a second time.
+programs:
+	$(call step,build: programs)
+	@cargo build --release --workspace
+
+# Static: it runs in any image, also in one that holds nothing else.
+agent:
+	$(call step,build: agent)
+	@RUSTFLAGS='-C target-feature=+crt-static' cargo build --profile agent --target $(HOST) -p envd-agent
+	@headers=$$(readelf -lW $(AGENT)); if [[ $$headers == *INTERP* ]]; then echo "envd-agent is not static" >&2; exit 1; fi
+
+# By rename, so that a running program is left in peace. Clones share the target
+# folder: `build` holds a lock from building to copying.
+copy:
+	@for program in $(RELEASE)/{gateway,envd,berth} $(AGENT); do \
+	  name=$${program##*/}; \
+	  if ! cmp -s "$$program" "bin/$$name"; then cp "$$program" "bin/.$$name.new" && mv -f "bin/.$$name.new" "bin/$$name"; fi; \
+	done
+
+browser:
+	$(call step,browser)
+	@deploy/up/packages.sh chromium fonts-noto-cjk openssh-client
+	@if [[ -f tests/browser/package.json ]]; then deploy/up/node-modules.sh tests/browser; fi
+
+deny:
+	$(call step,check: dependencies)
+	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(DENY_VERSION)
+	@cargo deny --log-level error check --hide-inclusion-graph bans licenses sources
+
+# The database of advisories is on GitHub, which not every build machine reaches.
+advisories: deny
+	@if timeout 30 cargo deny --log-level off fetch db >/dev/null 2>&1; then \
+	  cargo deny --log-level error check --disable-fetch advisories; \
+	else \
+	  echo "advisories not checked: their database cannot be fetched from here" >&2; \
+	fi
+
+scripts:
+	$(call step,check: scripts)
+	@if command -v shellcheck >/dev/null || deploy/up/packages.sh shellcheck; then \
+	  shellcheck -x $(SCRIPTS); \
+	else \
+	  echo "scripts not checked: there is no shellcheck" >&2; \
+	fi

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# `make up`: everything that it takes from a clone to a running Berth, in the
+# foreground. Ctrl-C stops gateway and envd; the instances go on, and the next
+# `make up` finds them.
+set -euo pipefail
+# shellcheck source=deploy/up/processes.sh
+source "$(dirname "${BASH_SOURCE[0]}")/processes.sh"
+cd "$root"
+
+export BERTH_HTTP=${BERTH_HTTP:-127.0.0.1:8080}
+export BERTH_APPS=${BERTH_APPS:-127.0.0.1:8081}
+export BERTH_SSH=${BERTH_SSH:-127.0.0.1:2222}
+export BERTH_AGENT=$root/bin/envd-agent
+logs=$BERTH_DATA/logs
+
+refuse_if_running() {
+  local name pid
+  if ! flock -n "$lock" true; then
+    fail "already running on $BERTH_DATA (process $(cat "$run/up.pid" 2>/dev/null || echo unknown)); \`make down\` stops it"
+  fi
+  for name in gateway envd; do
+    if pid=$(process_of "$name"); then
+      fail "$name (process $pid) of an earlier start still runs on $BERTH_DATA; \`make down\` stops it"
+    fi
+  done
+}
+
+# Each in a session of its own: Ctrl-C reaches this script, which ends them in order.
+start() {
+  local name=$1 pid
+  printf '%s starting %s\n' "$(date -u +%FT%TZ)" "$name" >>"$logs/$name.log"
+  setsid "bin/$name" 2>>"$logs/$name.log" </dev/null 9>&- &
+  pid=$!
+  echo "$pid" >"$run/$name.pid"
+  pids[$name]=$pid
+  # From the shell's copy to the program itself, so that it can be found to be stopped.
+  until process_of "$name" >/dev/null || ! kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
+}
+
+stop() {
+  trap '' INT TERM HUP
+  stop_processes
+  rm -f "$run/up.pid"
+}
+
+# shellcheck disable=SC2317  # called by the trap
+end_when_told() {
+  echo >&2
+  say "stopping; the instances go on"
+  stop
+  exit 0
+}
+
+# shellcheck disable=SC2174  # only the data directory itself is closed to others
+mkdir -p -m 700 "$BERTH_DATA"
+mkdir -p "$run" "$logs"
+
+refuse_if_running
+deploy/up/docker.sh
+"${MAKE:-make}" --no-print-directory build
+images/build.sh
+
+exec 9>"$lock"
+flock -n 9 || fail "another \`make up\` on $BERTH_DATA was faster; \`make down\` stops it"
+echo $$ >"$run/up.pid"
+trap end_when_told INT TERM HUP
+
+ulimit -n "$(ulimit -Hn)" # each proxied connection takes two descriptors
+declare -A pids=()
+start envd
+start gateway
+code=0
+wait -n -p ended "${pids[@]}" || code=$?
+
+name=envd
+[[ ${ended:-} != "${pids[gateway]}" ]] || name=gateway
+how="exit code $code"
+((code <= 128)) || how="signal $(kill -l "$code")"
+say "$name ended by itself ($how); the end of $logs/$name.log:"
+tail -n 15 "$logs/$name.log" >&2 || true
+stop
+exit 1

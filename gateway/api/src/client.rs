@@ -1,0 +1,170 @@
+//! The client of the gateway: every call of `/api/v1`, typed.
+//!
+//! It is what the `berth` command and the end-to-end tests speak with, so it knows the public contract and nothing
+//! else. Plain calls are JSON over HTTP; `exec`, terminals and followed logs are WebSockets ([`process`]); changes come
+//! as server-sent events ([`events`]); [`wait`] puts the last two together.
+//!
+//! All that comes from the other side is bounded: bodies, lines, messages and the time to wait for them. TLS is rustls
+//! with the machine's own roots, so a site's private authority works once the machine trusts it. Proxies from the
+//! environment are not used: an instance's WebSockets could not follow, and a gateway is on one's own network.
+
+mod error;
+pub mod events;
+mod http;
+pub mod process;
+pub mod wait;
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::{Stream, TryStreamExt as _};
+use reqwest::{Method, Url, header::HeaderValue};
+use rustls::ClientConfig;
+
+pub use self::{
+    error::ClientError,
+    events::{Event, Events},
+    process::{Finished, Process, ProcessEvent, ProcessInput, ProcessOutput, StandardStream},
+    wait::Waited,
+};
+use crate::{
+    CreateInstance, Instance, Page,
+    image::Image,
+    node::Node,
+    session::{ChangePassword, ClientKind, Me, SignIn, SignedIn},
+    stream::{ExecStart, Size},
+};
+
+/// One gateway, and who one is there. Cheap to clone; clones share connections.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    tls: Arc<ClientConfig>,
+    base: Url,
+    /// The whole `Authorization` header.
+    authorization: Option<HeaderValue>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Client").field("base", &self.base.as_str()).finish_non_exhaustive()
+    }
+}
+
+// === the sign-in ===
+
+impl Client {
+    /// Checks a name and password; the answer's token goes into another [`Client::new`].
+    pub async fn sign_in(&self, user: &str, password: &str) -> Result<SignedIn, ClientError> {
+        let body = SignIn { user: user.to_owned(), password: password.to_owned(), client: ClientKind::Cli };
+        self.call(Method::POST, &["session"], Some(&body)).await
+    }
+
+    /// Makes this client's token worthless.
+    pub async fn sign_out(&self) -> Result<(), ClientError> {
+        self.tell(Method::DELETE, &["session"], None::<&()>).await
+    }
+
+    pub async fn me(&self) -> Result<Me, ClientError> {
+        self.get(&["me"]).await
+    }
+
+    pub async fn change_password(&self, change: &ChangePassword) -> Result<(), ClientError> {
+        self.tell(Method::PUT, &["me", "password"], Some(change)).await
+    }
+}
+
+// === instances ===
+
+/// Wherever an instance is asked for, its name, its slug or its id will do.
+impl Client {
+    /// All instances of one's own, newest first.
+    pub async fn instances(&self) -> Result<Vec<Instance>, ClientError> {
+        Ok(self.get::<Page<Instance>>(&["instances"]).await?.items)
+    }
+
+    pub async fn create_instance(&self, instance: &CreateInstance) -> Result<Instance, ClientError> {
+        self.call(Method::POST, &["instances"], Some(instance)).await
+    }
+
+    pub async fn instance(&self, name: &str) -> Result<Instance, ClientError> {
+        self.get(&["instances", name]).await
+    }
+
+    pub async fn delete_instance(&self, name: &str) -> Result<Instance, ClientError> {
+        self.call(Method::DELETE, &["instances", name], None::<&()>).await
+    }
+
+    pub async fn start_instance(&self, name: &str) -> Result<Instance, ClientError> {
+        self.call(Method::POST, &["instances", name, "start"], None::<&()>).await
+    }
+
+    pub async fn stop_instance(&self, name: &str) -> Result<Instance, ClientError> {
+        self.call(Method::POST, &["instances", name, "stop"], None::<&()>).await
+    }
+
+    pub async fn restart_instance(&self, name: &str) -> Result<Instance, ClientError> {
+        self.call(Method::POST, &["instances", name, "restart"], None::<&()>).await
+    }
+
+    /// What the instance's command has written so far, or its last `tail` lines.
+    pub async fn logs(
+        &self,
+        name: &str,
+        tail: Option<u32>,
+    ) -> Result<impl Stream<Item = Result<Bytes, ClientError>> + Unpin + use<>, ClientError> {
+        let url = self.with_tail(&["instances", name, "logs"], tail)?;
+        let answer = self.send(self.request(Method::GET, url.clone()), &url).await?;
+        Ok(answer.bytes_stream().map_err(move |cause| ClientError::unreachable(&url, cause)))
+    }
+
+    /// The same, then on until the container ends.
+    pub async fn follow_logs(&self, name: &str, tail: Option<u32>) -> Result<ProcessOutput, ClientError> {
+        let url = self.with_tail(&["instances", name, "logs", "follow"], tail)?;
+        Ok(Process::connect(self, url, process::Framing::Prefixed).await?.output)
+    }
+
+    /// Starts a process in a running instance.
+    pub async fn exec(&self, name: &str, start: &ExecStart) -> Result<Process, ClientError> {
+        let url = self.url(&["instances", name, "exec"])?;
+        let mut process = Process::connect(self, url, process::Framing::Prefixed).await?;
+        process.input.say(start).await?;
+        Ok(process)
+    }
+
+    /// Attaches to the persistent terminal `terminal`, which the first use makes.
+    pub async fn terminal(&self, name: &str, terminal: &str, size: Size) -> Result<Process, ClientError> {
+        let mut url = self.url(&["instances", name, "terminals", terminal])?;
+        url.query_pairs_mut()
+            .append_pair("cols", &size.cols.to_string())
+            .append_pair("rows", &size.rows.to_string());
+        Process::connect(self, url, process::Framing::Plain).await
+    }
+
+    fn with_tail(&self, path: &[&str], tail: Option<u32>) -> Result<Url, ClientError> {
+        let mut url = self.url(path)?;
+        if let Some(lines) = tail {
+            url.query_pairs_mut().append_pair("tail", &lines.to_string());
+        }
+        Ok(url)
+    }
+}
+
+// === the rest ===
+
+impl Client {
+    pub async fn images(&self) -> Result<Vec<Image>, ClientError> {
+        Ok(self.get::<Page<Image>>(&["images"]).await?.items)
+    }
+
+    pub async fn nodes(&self) -> Result<Vec<Node>, ClientError> {
+        Ok(self.get::<Page<Node>>(&["nodes"]).await?.items)
+    }
+
+    /// Changes of one's own instances as they happen. What changed before the connection is not told again.
+    pub async fn events(&self) -> Result<Events, ClientError> {
+        let url = self.url(&["events"])?;
+        let request = self.request(Method::GET, url.clone()).header("accept", "text/event-stream");
+        Ok(Events::new(self.send(request, &url).await?, url))
+    }
+}

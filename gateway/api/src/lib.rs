@@ -1,0 +1,29 @@
+//! The public contract of Berth: what the gateway promises to the console, the `berth` command and everyone's own scripts.
+//!
+//! Types, ids, names and errors, without any I/O (the client sits behind the feature `client`). One word per thing:
+//! what is called `instance` here is called so in the JSON, the SQL, the command line and the console.
+
+#[cfg(feature = "client")]
+pub mod client;
+pub mod error;
+pub mod id;
+pub mod image;
+pub mod instance;
+pub mod name;
+pub mod node;
+pub mod session;
+pub mod stream;
+
+pub use error::{Code, Problem};
+pub use id::InstanceId;
+pub use instance::{Action, CreateInstance, Goal, Instance, Status};
+pub use name::{InstanceName, Slug, UserName};
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// One page of a listing.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+}

@@ -1,0 +1,180 @@
+//! Names that people choose, and the slug that hosts, SSH and labels use.
+//!
+//! A name is checked once, when it becomes one of these types; after that no code asks again.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Why a text is not a name. `Display` is the sentence that a user reads.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {kind}: {rule}")]
+pub struct NotAName {
+    pub text: String,
+    pub kind: &'static str,
+    pub rule: &'static str,
+}
+
+/// An instance's name as its owner typed it: letters, digits and underscores, at most 27.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, pattern = "^[A-Za-z0-9_]{1,27}$", example = "train_1")]
+pub struct InstanceName(String);
+
+/// What stands for an instance in host names, SSH and labels: `[a-z0-9-]`, never two hyphens in a row, unique per user.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, example = "train-1")]
+pub struct Slug(String);
+
+/// A user's name: lower-case letters, digits, `.`, `_` and `-`, 2 to 32 of them, beginning with a letter or digit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, pattern = "^[a-z0-9][a-z0-9._-]{1,31}$", example = "alice")]
+pub struct UserName(String);
+
+impl InstanceName {
+    pub const MAX: usize = 27;
+
+    /// The slug of this name. Different names may share one (`a_b` and `A_b`); the store refuses the second.
+    pub fn slug(&self) -> Slug {
+        let mut slug = String::with_capacity(self.0.len());
+        for letter in self.0.chars() {
+            match letter {
+                '_' if slug.is_empty() || slug.ends_with('-') => {}
+                '_' => slug.push('-'),
+                letter => slug.push(letter.to_ascii_lowercase()),
+            }
+        }
+        let slug = slug.trim_end_matches('-');
+        // A name of underscores alone still needs something to stand for it.
+        Slug(if slug.is_empty() { "x".to_owned() } else { slug.to_owned() })
+    }
+}
+
+impl FromStr for InstanceName {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let allowed = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if allowed && !text.is_empty() && text.len() <= Self::MAX {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NotAName {
+                text: shortened(text),
+                kind: "an instance name",
+                rule: "use letters, digits and underscores, at most 27 of them",
+            })
+        }
+    }
+}
+
+impl FromStr for Slug {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let allowed =
+            text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+        let hyphens = text.starts_with('-') || text.ends_with('-') || text.contains("--");
+        if allowed && !hyphens && !text.is_empty() && text.len() <= InstanceName::MAX {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NotAName {
+                text: shortened(text),
+                kind: "a slug",
+                rule: "use lower-case letters, digits and single hyphens, at most 27 of them",
+            })
+        }
+    }
+}
+
+impl FromStr for UserName {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let rest = |byte: u8| plain(byte) || matches!(byte, b'.' | b'_' | b'-');
+        let bytes = text.as_bytes();
+        if (2..=32).contains(&bytes.len()) && plain(bytes[0]) && bytes.iter().all(|&byte| rest(byte)) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NotAName {
+                text: shortened(text),
+                kind: "a user name",
+                rule: "use 2 to 32 lower-case letters, digits, `.`, `_` or `-`, beginning with a letter or digit",
+            })
+        }
+    }
+}
+
+/// What of a rejected text may be repeated to its sender: a bounded piece without control characters.
+fn shortened(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(40).collect()
+}
+
+macro_rules! text_type {
+    ($($type:ident),*) => {$(
+        impl $type {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(&self.0)
+            }
+        }
+
+        impl TryFrom<String> for $type {
+            type Error = NotAName;
+
+            fn try_from(text: String) -> Result<Self, NotAName> {
+                text.parse()
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(name: $type) -> Self {
+                name.0
+            }
+        }
+    )*};
+}
+
+text_type!(InstanceName, Slug, UserName);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_slugs() {
+        for (name, slug) in
+            [("train_1", "train-1"), ("A__b", "a-b"), ("_x_", "x"), ("___", "x"), ("Ab9", "ab9")]
+        {
+            let made = name.parse::<InstanceName>().unwrap().slug();
+            assert_eq!(made.as_str(), slug);
+            assert_eq!(made.as_str().parse::<Slug>(), Ok(made));
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_name_says_the_rule() {
+        for wrong in ["", "a-b", "名字", "a b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaa", "a/../b", "a\0b"] {
+            let error = wrong.parse::<InstanceName>().unwrap_err();
+            assert!(error.to_string().contains("at most 27"), "{error}");
+        }
+    }
+
+    #[test]
+    fn user_names_are_lower_case_and_never_hold_a_plus() {
+        for right in ["admin", "a1", "li.lei", "w-ang_2"] {
+            assert!(right.parse::<UserName>().is_ok(), "{right}");
+        }
+        for wrong in ["a", "Alice", "a+b", ".a", "-a", "a:b", "", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"] {
+            assert!(wrong.parse::<UserName>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The machines that run instances.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// One machine and the most that an instance can ask of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Node {
+    pub name: String,
+    pub state: NodeState,
+    pub cpus: f64,
+    pub memory_bytes: u64,
+    pub gpus: u32,
+}
+
+/// Whether a node can start instances now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum NodeState {
+    Ready,
+    Unwell { message: String },
+}

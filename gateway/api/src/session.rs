@@ -1,0 +1,83 @@
+//! Signing in, and who one is.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::name::UserName;
+
+/// The longest password that is looked at: hashing a longer one would be a way to burn the server's time.
+pub const PASSWORD_MAX_BYTES: usize = 1024;
+/// The shortest password that a user may choose.
+pub const PASSWORD_MIN_CHARS: usize = 8;
+
+/// How the signed-in one keeps the session: a browser in a cookie, the command line as a bearer token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientKind {
+    Browser,
+    Cli,
+}
+
+/// The body of a sign-in.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignIn {
+    pub user: String,
+    pub password: String,
+    pub client: ClientKind,
+}
+
+impl std::fmt::Debug for SignIn {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("SignIn")
+            .field("user", &self.user)
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The answer to a sign-in.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub struct SignedIn {
+    pub me: Me,
+    /// The bearer token, for the command line only; a browser gets a cookie that scripts cannot read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+impl std::fmt::Debug for SignedIn {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("SignedIn").field("me", &self.me).finish_non_exhaustive()
+    }
+}
+
+/// What someone may do on the whole site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Admin,
+    User,
+}
+
+/// The signed-in user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Me {
+    pub name: UserName,
+    pub role: Role,
+    /// True while the password is one that somebody else has seen.
+    pub must_change_password: bool,
+}
+
+/// The body of a change of password.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangePassword {
+    pub old: String,
+    pub new: String,
+}
+
+impl std::fmt::Debug for ChangePassword {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("ChangePassword { .. }")
+    }
+}

@@ -1,0 +1,75 @@
+//! What travels over the WebSockets of `exec`, terminals and logs.
+//!
+//! Binary messages are bytes of a process, text messages are these types as JSON. In `exec` and `logs` the first byte
+//! of a binary message from the server says which stream it belongs to; in a terminal there is only one.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::Problem;
+
+/// First byte of a binary message that carries standard output.
+pub const STDOUT: u8 = 1;
+/// First byte of a binary message that carries standard error.
+pub const STDERR: u8 = 2;
+
+/// The first message of `exec`: what to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExecStart {
+    pub argv: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// A terminal for the process; without it the three streams stay apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tty: Option<Tty>,
+}
+
+/// A terminal's size and kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tty {
+    pub cols: u16,
+    pub rows: u16,
+    /// The value of `TERM`; `xterm-256color` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub term: Option<String>,
+}
+
+/// A terminal's size in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Size {
+    pub cols: u16,
+    pub rows: u16,
+}
+
+/// A text message from the client while a process runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FromClient {
+    Resize(Size),
+    /// A signal by its name without `SIG`, such as `INT`.
+    Signal(String),
+    CloseStdin {},
+}
+
+/// A text message from the server; the last one before it closes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FromServer {
+    Exit(Exit),
+    Error(Problem),
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    Code(i32),
+    /// A signal by its name without `SIG`.
+    Signal(String),
+}

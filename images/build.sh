@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# Makes the images of this folder: `images/build.sh [NAME…]`, all without a name.
+#
+# `images/NAME` becomes `localhost/berth/NAME:latest`. Each image carries a label
+# made of a hash of what it is built from; one whose label still fits is left
+# alone, so a second run takes a moment. Containers that run an older one go on:
+# only the tag moves.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+public_base=${BERTH_BASE:-debian:12}
+own_base=localhost/berth/debian:12
+mirror=${BERTH_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+registry_seconds=${BERTH_REGISTRY_WAIT:-5}
+host_ca=/etc/ssl/certs/ca-certificates.crt
+label=org.opencontainers.image.version
+
+say() { echo "images: $*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+# The distribution's client first: a newer one elsewhere may want the buildx plugin.
+docker=/usr/bin/docker
+[[ -x $docker ]] || docker=$(command -v docker) || fail "there is no docker command; run deploy/up/docker.sh"
+
+as_root() { if ((EUID == 0)); then "$@"; else sudo "$@"; fi; }
+
+exists() { "$docker" image inspect "$1" >/dev/null 2>&1; }
+
+# The host of a reference, as docker reads it: `debian:12` is on Docker Hub.
+registry_of() {
+  local first=${1%%/*}
+  if [[ $1 == */* && $first == *[.:]* ]]; then echo "$first"; else echo registry-1.docker.io; fi
+}
+
+# Any answer will do, also `401 sign in first`: it says that a registry is there.
+registry_answers() {
+  curl -sS --max-time "$registry_seconds" -o /dev/null "https://$(registry_of "$1")/v2/" 2>/dev/null
+}
+
+pull_public_base() {
+  registry_answers "$public_base" || return 1
+  say "pulling $public_base"
+  timeout "${BERTH_PULL_WAIT:-600}" "$docker" pull -q "$public_base" >/dev/null
+}
+
+# Fills the folder $1 with a small Debian.
+debootstrap_into() {
+  ../deploy/up/packages.sh debootstrap debian-archive-keyring || return
+  as_root env PATH="$PATH:/usr/sbin:/sbin" debootstrap --variant=minbase \
+    --keyring=/usr/share/keyrings/debian-archive-keyring.gpg bookworm "$1" "$mirror" || return
+  as_root tee "$1/etc/apt/sources.list" >/dev/null <<END
+deb $mirror bookworm main
+deb $mirror bookworm-updates main
+deb ${mirror%/debian}/debian-security bookworm-security main
+END
+  # Packages must not start services in a container.
+  printf '#!/bin/sh\nexit 101\n' | as_root tee "$1/usr/sbin/policy-rc.d" >/dev/null
+  as_root chmod 755 "$1/usr/sbin/policy-rc.d"
+  as_root sh -c "rm -rf '$1'/var/lib/apt/lists/* '$1'/var/cache/apt/archives/*.deb '$1'/var/log/bootstrap.log"
+}
+
+make_own_base() {
+  if exists "$own_base"; then return; fi
+  say "no registry gives $public_base; making $own_base with debootstrap, about a minute"
+  local work
+  work=$(mktemp -d)
+  # shellcheck disable=SC2064  # the folder of now
+  trap "as_root rm -rf '$work'" EXIT
+  if ! debootstrap_into "$work/root" >"$work/log" 2>&1; then
+    tail -n 20 "$work/log" >&2
+    fail "the base could not be made; is $mirror reachable?"
+  fi
+  as_root tar -C "$work/root" --numeric-owner --one-file-system -c . |
+    "$docker" import --change 'CMD ["bash"]' - "$own_base" >/dev/null
+  as_root rm -rf "$work"
+  trap - EXIT
+}
+
+# Sets `base` to the reference to build upon.
+choose_base() {
+  base=$public_base
+  if exists "$base" || pull_public_base; then return; fi
+  base=$own_base
+  make_own_base
+}
+
+# A short hash of everything that goes into image $1: names, modes and contents.
+version_of() {
+  {
+    echo "$public_base"
+    find "$1" with-host-ca -type f ! -name README.md ! -name smoke.sh -printf '%p %m\n' | LC_ALL=C sort
+    find "$1" with-host-ca -type f ! -name README.md ! -name smoke.sh -print0 | LC_ALL=C sort -z | xargs -0 cat
+  } | sha256sum | cut -c1-12
+}
+
+build() {
+  local name=$1 base=$2 version secret=()
+  version=$(version_of "$name")
+  [[ -s $host_ca ]] && secret=(--secret "id=ca,src=$host_ca")
+  say "building localhost/berth/$name:latest ($version) on $base"
+  local log
+  log=$(mktemp)
+  if ! DOCKER_BUILDKIT=1 "$docker" build --progress plain -f "$name/Dockerfile" \
+    --build-arg "BASE=$base" "${secret[@]}" \
+    --label org.opencontainers.image.title="berth $name" \
+    --label org.opencontainers.image.licenses=Apache-2.0 \
+    --label org.opencontainers.image.base.name="$base" \
+    --label "$label=$version" \
+    -t "localhost/berth/$name:latest" . >"$log" 2>&1; then
+    tail -n 30 "$log" >&2
+    fail "localhost/berth/$name could not be built; the whole log is in $log"
+  fi
+  rm -f "$log"
+}
+
+is_current() {
+  local found
+  found=$("$docker" image inspect -f "{{index .Config.Labels \"$label\"}}" "localhost/berth/$1:latest" 2>/dev/null) || return 1
+  [[ $found == "$(version_of "$1")" ]]
+}
+
+names=("$@")
+if ((${#names[@]} == 0)); then
+  for file in */Dockerfile; do names+=("${file%/Dockerfile}"); done
+fi
+
+# Two runs at once: the second waits and then finds the work done.
+exec 9<.
+flock -w 1800 9 || fail "another build of the images is taking too long; try again"
+
+base=
+for name in "${names[@]}"; do
+  [[ -f $name/Dockerfile ]] || fail "there is no image \`$name\`"
+  is_current "$name" && continue
+  if [[ -z $base ]]; then choose_base; fi
+  build "$name" "$base"
+done
