@@ -1,0 +1,72 @@
+//! One file per family of commands. Each takes its arguments and the [`Session`], and answers with an exit status.
+
+pub(crate) mod completion;
+pub(crate) mod create;
+pub(crate) mod exec;
+pub(crate) mod lifecycle;
+pub(crate) mod list;
+pub(crate) mod login;
+pub(crate) mod logs;
+
+use gateway_api::{
+    Code,
+    client::{Client, ClientError},
+};
+
+use crate::{
+    Command, config,
+    failure::{Said, Status},
+    output, spelling,
+    words::Words,
+};
+
+/// A signed-in user at a gateway.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    pub(crate) words: Words,
+}
+
+pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status> {
+    let session = || Ok::<_, anyhow::Error>(Session { client: config::client(words)?, words });
+    match command {
+        Command::Login(arguments) => login::login(arguments, words).await,
+        Command::Logout => login::logout(words).await,
+        Command::Whoami(arguments) => login::whoami(&arguments, &session()?).await,
+        Command::Create(arguments) => create::create(arguments, &session()?).await,
+        Command::Ls(arguments) => list::ls(&arguments, &session()?).await,
+        Command::Show(arguments) => list::show(&arguments, &session()?).await,
+        Command::Start(names) => lifecycle::run(lifecycle::Verb::Start, &names, &session()?).await,
+        Command::Stop(names) => lifecycle::run(lifecycle::Verb::Stop, &names, &session()?).await,
+        Command::Restart(names) => lifecycle::run(lifecycle::Verb::Restart, &names, &session()?).await,
+        Command::Rm(names) => lifecycle::run(lifecycle::Verb::Remove, &names, &session()?).await,
+        Command::Logs(arguments) => logs::logs(&arguments, &session()?).await,
+        Command::Exec(arguments) => exec::exec(arguments, &session()?).await,
+        Command::Terminal(arguments) => exec::terminal(&arguments, &session()?).await,
+        Command::Images(arguments) => list::images(&arguments, &session()?).await,
+        Command::Nodes(arguments) => list::nodes(&arguments, &session()?).await,
+        Command::Completion(arguments) => completion::completion(&arguments),
+        Command::Version => {
+            output::data(concat!("berth ", env!("CARGO_PKG_VERSION")))?;
+            Ok(Status::DONE)
+        }
+    }
+}
+
+impl Session {
+    /// Makes the error of a call about instance `name` as helpful as it can be.
+    pub(crate) async fn explain(&self, name: &str, error: ClientError) -> anyhow::Error {
+        if error.code() != Some(Code::NotFound) {
+            return error.into();
+        }
+        let instances = self.client.instances().await.unwrap_or_default();
+        let nearest = spelling::nearest(name, instances.iter().map(|instance| instance.name.as_str()));
+        let hint = match nearest {
+            // It is there after all: something else was not found.
+            Some(same) if same == name => return error.into(),
+            Some(near) => self.words.hint_nearest(near),
+            None => self.words.hint_list(),
+        };
+        Said { what: self.words.no_instance(name), hint: Some(hint) }.into()
+    }
+}

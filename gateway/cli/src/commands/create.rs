@@ -1,0 +1,111 @@
+//! `berth create`.
+
+use std::{collections::BTreeMap, env};
+
+use clap::Args;
+use gateway_api::CreateInstance;
+
+use super::{Session, lifecycle};
+use crate::{
+    failure::{Said, Status},
+    output, size,
+    words::Words,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    /// Its name: letters, digits and underscores, at most 27
+    name: String,
+    /// The image to start from, such as `python:3.12` [default: the site's own]
+    #[arg(long, value_name = "REF")]
+    image: Option<String>,
+    /// Processors
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    cpus: f64,
+    /// Memory, such as `512M`, `8G` or `1.5G`
+    #[arg(short, long, value_name = "SIZE", default_value = "2G", value_parser = size::parse)]
+    memory: u64,
+    /// Shared memory (/dev/shm) [default: the site's own]
+    #[arg(long, alias = "shm-size", value_name = "SIZE", value_parser = size::parse)]
+    shm: Option<u64>,
+    /// Graphics processors
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    gpus: u32,
+    /// Set a variable in its environment; without `=VALUE` it is taken from this shell
+    #[arg(short, long, value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    wait: lifecycle::Wait,
+    /// What to run; the instance ends when this ends [default: nothing, it stays until stopped]
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(crate) async fn create(arguments: Create, session: &Session) -> anyhow::Result<Status> {
+    let body = CreateInstance {
+        name: arguments.name,
+        image: arguments.image,
+        cpus: arguments.cpus,
+        memory_bytes: arguments.memory,
+        shm_bytes: arguments.shm,
+        gpus: arguments.gpus,
+        env: environment(&arguments.env, session.words, |name| env::var(name).ok())?,
+        command: arguments.command,
+    };
+    let mut instance = session.client.create_instance(&body).await?;
+    if arguments.wait.wait {
+        instance = arguments.wait.until_at_rest(session, instance).await?;
+    } else {
+        output::say(&session.words.being_made(instance.name.as_str()));
+    }
+    if arguments.json {
+        output::json(&instance)?;
+    } else {
+        output::data(instance.name.as_str())?;
+    }
+    Ok(Status::DONE)
+}
+
+/// The variables of `--env`. `NAME` alone asks `shell`.
+pub(crate) fn environment(
+    given: &[String],
+    words: Words,
+    shell: impl Fn(&str) -> Option<String>,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    given
+        .iter()
+        .map(|variable| {
+            if let Some((name, value)) = variable.split_once('=') {
+                return Ok((name.to_owned(), value.to_owned()));
+            }
+            let value = shell(variable).ok_or_else(|| Said {
+                what: words.no_variable(variable),
+                hint: Some(words.hint_variable()),
+            })?;
+            Ok((variable.clone(), value))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::Language;
+
+    #[test]
+    fn variables_come_from_the_line_or_the_shell() {
+        let read = |given: &[&str]| {
+            let given: Vec<_> = given.iter().map(|&text| text.to_owned()).collect();
+            environment(&given, Words::new(Language::English), |name| {
+                (name == "HOME").then(|| "/root".to_owned())
+            })
+        };
+        let expected = [("A", "1=2"), ("B", ""), ("HOME", "/root")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(read(&["A=1=2", "B=", "HOME"]).unwrap(), expected.into());
+        assert!(read(&["NOWHERE"]).is_err());
+    }
+}

@@ -1,0 +1,257 @@
+//! `berth ls`, `show`, `images`, `nodes`: what there is.
+
+use clap::Args;
+use gateway_api::{
+    Instance,
+    image::Image,
+    node::{Node, NodeState},
+};
+use jiff::Timestamp;
+
+use super::Session;
+use crate::{
+    failure::Status,
+    output, size,
+    words::{Title, Words},
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Ls {
+    /// Print JSON
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+    /// Print names only
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The instance
+    name: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Json {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn ls(arguments: &Ls, session: &Session) -> anyhow::Result<Status> {
+    let instances = session.client.instances().await?;
+    if arguments.json {
+        output::json(&instances)?;
+    } else if arguments.quiet {
+        for instance in &instances {
+            output::data(instance.name.as_str())?;
+        }
+    } else if instances.is_empty() {
+        output::say(session.words.no_instances());
+    } else {
+        output::data(&instance_table(&instances, session.words, Timestamp::now()))?;
+    }
+    Ok(Status::DONE)
+}
+
+pub(crate) async fn show(arguments: &Show, session: &Session) -> anyhow::Result<Status> {
+    let instance = match session.client.instance(&arguments.name).await {
+        Ok(instance) => instance,
+        Err(error) => return Err(session.explain(&arguments.name, error).await),
+    };
+    if arguments.json {
+        output::json(&instance)?;
+    } else {
+        output::data(&instance_details(&instance, session.words))?;
+    }
+    Ok(Status::DONE)
+}
+
+pub(crate) async fn images(arguments: &Json, session: &Session) -> anyhow::Result<Status> {
+    let images = session.client.images().await?;
+    if arguments.json {
+        output::json(&images)?;
+    } else {
+        output::data(&image_table(&images, session.words, Timestamp::now()))?;
+    }
+    Ok(Status::DONE)
+}
+
+pub(crate) async fn nodes(arguments: &Json, session: &Session) -> anyhow::Result<Status> {
+    let nodes = session.client.nodes().await?;
+    if arguments.json {
+        output::json(&nodes)?;
+    } else {
+        output::data(&node_table(&nodes, session.words))?;
+    }
+    Ok(Status::DONE)
+}
+
+fn instance_table(instances: &[Instance], words: Words, now: Timestamp) -> String {
+    let titles =
+        [Title::Name, Title::State, Title::Image, Title::Cpus, Title::Memory, Title::Gpus, Title::Age];
+    let row = |instance: &Instance| {
+        [
+            instance.name.to_string(),
+            words.state(&instance.status).to_owned(),
+            instance.image.clone(),
+            instance.cpus.to_string(),
+            size::display(instance.memory_bytes),
+            instance.gpus.to_string(),
+            output::age(instance.created_at, now),
+        ]
+    };
+    output::table(words, titles, instances.iter().map(row))
+}
+
+fn instance_details(instance: &Instance, words: Words) -> String {
+    let variable = |(name, value): (&String, &String)| format!("{name}={value}");
+    let mut rows = vec![
+        (Title::Name, instance.name.to_string()),
+        (Title::State, words.state_in_full(&instance.status)),
+        (Title::Image, instance.image.clone()),
+        (Title::Cpus, instance.cpus.to_string()),
+        (Title::Memory, size::display(instance.memory_bytes)),
+        (Title::SharedMemory, size::display(instance.shm_bytes)),
+        (Title::Gpus, instance.gpus.to_string()),
+    ];
+    if !instance.env.is_empty() {
+        let all: Vec<_> = instance.env.iter().map(variable).collect();
+        rows.push((Title::Environment, all.join("\n")));
+    }
+    if !instance.command.is_empty() {
+        rows.push((Title::Command, command_line(&instance.command)));
+    }
+    rows.extend([
+        (Title::User, instance.user.to_string()),
+        (Title::Created, format!("{:.0}", instance.created_at)),
+        (Title::Id, instance.id.to_string()),
+    ]);
+    output::details(words, rows)
+}
+
+/// A command as one would type it.
+fn command_line(argv: &[String]) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,@%+".contains(letter);
+    let quoted = |part: &String| {
+        if !part.is_empty() && part.chars().all(plain) {
+            part.clone()
+        } else {
+            format!("'{}'", part.replace('\'', r"'\''"))
+        }
+    };
+    argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+fn image_table(images: &[Image], words: Words, now: Timestamp) -> String {
+    let row = |image: &Image| {
+        [
+            image.reference.clone(),
+            size::display(image.size_bytes),
+            output::age(image.created_at, now),
+            words.yes(image.default).to_owned(),
+        ]
+    };
+    output::table(words, [Title::Image, Title::Size, Title::Age, Title::Default], images.iter().map(row))
+}
+
+fn node_table(nodes: &[Node], words: Words) -> String {
+    let row = |node: &Node| {
+        let state = match &node.state {
+            NodeState::Ready => words.ready().to_owned(),
+            NodeState::Unwell { message } => words.unwell(message),
+        };
+        [
+            node.name.clone(),
+            state,
+            node.cpus.to_string(),
+            size::display(node.memory_bytes),
+            node.gpus.to_string(),
+        ]
+    };
+    let titles = [Title::Name, Title::State, Title::Cpus, Title::Memory, Title::Gpus];
+    output::table(words, titles, nodes.iter().map(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway_api::{CreateInstance, Goal, InstanceId, instance::Status as State, instance::WaitReason};
+
+    use super::*;
+    use crate::words::Language;
+
+    fn instance(name: &str, status: State) -> Instance {
+        let create: CreateInstance = serde_json::from_value(serde_json::json!({
+            "name": name, "cpus": 1.5, "memory_bytes": 8u64 << 30, "gpus": 2,
+            "env": {"SEED": "7", "WORDS": "a b"}, "command": ["python", "train.py", "--note", "it's on"],
+        }))
+        .unwrap();
+        let name: gateway_api::InstanceName = name.parse().unwrap();
+        Instance {
+            id: "ins_0190f2c3a1b27cc09d3e5f60718293a4".parse::<InstanceId>().unwrap(),
+            slug: name.slug(),
+            name,
+            user: "alice".parse().unwrap(),
+            image: "localhost/berth/base:12".to_owned(),
+            cpus: create.cpus,
+            memory_bytes: create.memory_bytes,
+            shm_bytes: 64 << 20,
+            gpus: create.gpus,
+            env: create.env,
+            command: create.command,
+            goal: Goal::Running,
+            actions: status.actions(),
+            status,
+            created_at: "2026-01-31T10:00:00.5Z".parse().unwrap(),
+        }
+    }
+
+    fn states() -> Vec<State> {
+        let since = "2026-01-31T11:00:00.25Z".parse().unwrap();
+        vec![
+            State::Waiting { reason: WaitReason::StartingUp, message: String::new() },
+            State::Waiting { reason: WaitReason::ClusterUnreachable, message: String::new() },
+            State::Waiting { reason: WaitReason::EngineUnreachable, message: String::new() },
+            State::Pulling { done_bytes: 3 << 20, total_bytes: None },
+            State::Pulling { done_bytes: 1 << 30, total_bytes: Some(3 << 30) },
+            State::Starting,
+            State::Running { since },
+            State::Stopping,
+            State::Stopped { exit_code: None },
+            State::Stopped { exit_code: Some(143) },
+            State::Succeeded,
+            State::Failed { reason: "the image is for another machine".to_owned(), exit_code: Some(1) },
+            State::Deleting,
+        ]
+    }
+
+    #[test]
+    fn tables_in_both_languages() {
+        let now: Timestamp = "2026-01-31T12:00:00Z".parse().unwrap();
+        let mut text = Vec::new();
+        for words in [Language::English, Language::Chinese].map(Words::new) {
+            let all: Vec<_> =
+                (1..).zip(states()).map(|(n, state)| instance(&format!("train_{n}"), state)).collect();
+            text.push(instance_table(&all, words, now));
+            text.extend(all.iter().map(|instance| words.progress(instance)));
+            text.push(instance_details(&all[6], words));
+            let image = |reference: &str, default| Image {
+                reference: reference.to_owned(),
+                size_bytes: 1_234_567_890,
+                created_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+                default,
+            };
+            let images =
+                [image("localhost/berth/base:12", true), image("docker.io/library/python:3.12", false)];
+            text.push(image_table(&images, words, now));
+            let node =
+                |state| Node { name: "node-1".to_owned(), state, cpus: 2.0, memory_bytes: 8 << 30, gpus: 0 };
+            let unwell = NodeState::Unwell { message: "the engine does not answer".to_owned() };
+            text.push(node_table(&[node(NodeState::Ready), node(unwell)], words));
+        }
+        insta::assert_snapshot!(text.join("\n\n"));
+    }
+}

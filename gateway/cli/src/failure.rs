@@ -1,0 +1,217 @@
+//! What went wrong, as the user reads it: `error:` says what and why, `hint:` what to do.
+
+use std::{
+    error::Error,
+    fmt::{self, Write as _},
+    io,
+    process::ExitCode,
+};
+
+use gateway_api::{Code, client::ClientError};
+
+use crate::{output, words::Words};
+
+/// What the command ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Status(pub(crate) u8);
+
+impl Status {
+    pub(crate) const DONE: Self = Self(0);
+    pub(crate) const FAILED: Self = Self(1);
+    pub(crate) const BERTH_FAILED: Self = Self(125);
+    pub(crate) const NO_SUCH_COMMAND: Self = Self(127);
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        status.0.into()
+    }
+}
+
+/// An error of the command's own, already in the user's language.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) what: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.what)
+    }
+}
+
+impl Error for Said {}
+
+/// Tells the user, and gives `status` back.
+pub(crate) fn report(error: &anyhow::Error, words: Words, status: Status) -> Status {
+    // Whoever closed our output has all that they wanted.
+    let closed = |cause: &(dyn Error + 'static)| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    };
+    if error.downcast_ref::<ClientError>().is_none() && error.chain().any(closed) {
+        return Status::DONE;
+    }
+    output::say(&render(error, words, output::colours()));
+    status
+}
+
+/// The lines for standard error.
+pub(crate) fn render(error: &anyhow::Error, words: Words, colours: bool) -> String {
+    let (what, hint, request_id) = if let Some(said) = error.downcast_ref::<Said>() {
+        (said.what.clone(), said.hint.clone(), None)
+    } else if let Some(error) = error.downcast_ref::<ClientError>() {
+        client_error(error, words)
+    } else {
+        (format!("{error:#}"), None, None)
+    };
+    let (what, hint) = (output::printable(&what), hint.map(|hint| output::printable(&hint)));
+    let mark = |word: &str, colour: &str| {
+        if colours { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
+    };
+    let mut lines = format!("{}{what}", mark(words.error(), "31"));
+    if let Some(hint) = hint {
+        let _ = write!(lines, "\n{}{hint}", mark(words.hint(), "36"));
+    }
+    if let Some(id) = request_id {
+        let _ = write!(lines, "\n{}{}", words.request_id(), output::printable(&id));
+    }
+    lines
+}
+
+fn client_error(error: &ClientError, words: Words) -> (String, Option<String>, Option<String>) {
+    match error {
+        ClientError::Problem(problem) => {
+            let (what, hint) = words.problem(problem);
+            let shown =
+                matches!(problem.code, Code::Internal | Code::Unknown) && !problem.request_id.is_empty();
+            (what, hint, shown.then(|| problem.request_id.clone()))
+        }
+        ClientError::Unreachable { url, cause } => {
+            let mut last: &dyn Error = cause.as_ref();
+            while let Some(deeper) = last.source() {
+                last = deeper;
+            }
+            (words.unreachable(url, &last.to_string()), Some(words.hint_unreachable()), None)
+        }
+        ClientError::BadAddress { address, reason } => {
+            (words.bad_address(address, reason), Some(words.hint_login()), None)
+        }
+        ClientError::Protocol { url, what } => {
+            (words.not_a_gateway(url, what), Some(words.hint_not_a_gateway()), None)
+        }
+        ClientError::TooLate { limit, .. } => {
+            (words.too_late(limit.as_secs()), Some(words.hint_too_late()), None)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use gateway_api::{Problem, client::Client};
+
+    use super::*;
+    use crate::words::Language;
+
+    /// All codes there are: those that JSON knows, by their words.
+    fn codes() -> Vec<Code> {
+        let words = [
+            "unauthenticated",
+            "bad_credentials",
+            "too_many_attempts",
+            "forbidden",
+            "not_found",
+            "bad_name",
+            "name_taken",
+            "bad_image",
+            "image_not_found",
+            "bad_value",
+            "too_large",
+            "weak_password",
+            "wrong_state",
+            "bad_body",
+            "body_too_large",
+            "cross_site",
+            "cluster_unreachable",
+            "engine_unreachable",
+            "agent_unreachable",
+            "disk_full",
+            "internal",
+            "from_the_future",
+        ];
+        words.map(|word| serde_json::from_value(word.into()).unwrap()).into()
+    }
+
+    fn problem(code: Code) -> Problem {
+        let params = [
+            ("kind", "instance"),
+            ("name", "train_1"),
+            ("reference", "python:3.99"),
+            ("field", "memory_bytes"),
+            ("why", "it must be at least 64 MiB"),
+            ("wanted", "64 GiB"),
+            ("largest", "8 GiB"),
+            ("state", "stopped"),
+            ("action", "exec"),
+        ];
+        Problem {
+            code,
+            message: "what the gateway says".to_owned(),
+            hint: Some("what the gateway advises".to_owned()),
+            pointer: None,
+            params: params.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            request_id: "req_1".to_owned(),
+        }
+    }
+
+    fn both(errors: impl Fn() -> Vec<anyhow::Error>) -> String {
+        let mut text = Vec::new();
+        for language in [Language::English, Language::Chinese] {
+            text.extend(errors().iter().map(|error| render(error, Words::new(language), false)));
+        }
+        text.join("\n\n")
+    }
+
+    #[test]
+    fn every_code_in_both_languages() {
+        let problems = || codes().into_iter().map(|code| ClientError::from(problem(code)).into()).collect();
+        insta::assert_snapshot!(both(problems));
+    }
+
+    #[test]
+    fn a_problem_without_params_still_reads_well() {
+        let bare = |code| Problem { params: [].into(), hint: None, ..problem(code) };
+        let chinese = Words::new(Language::Chinese);
+        for code in codes() {
+            let (what, _) = chinese.problem(&bare(code));
+            assert!(!what.is_empty() && !what.contains("``"), "{code:?}: {what}");
+        }
+    }
+
+    #[test]
+    fn other_errors_in_both_languages() {
+        let url = || "http://localhost:8080".to_owned();
+        let errors = || {
+            vec![
+                ClientError::Unreachable { url: url(), cause: "Connection refused (os error 111)".into() }
+                    .into(),
+                ClientError::Protocol { url: url(), what: "status 502 Bad Gateway".to_owned() }.into(),
+                Client::new("localhost", None).unwrap_err().into(),
+                ClientError::TooLate { what: "it".to_owned(), limit: Duration::from_hours(1) }.into(),
+                anyhow::anyhow!("inner").context("`config.toml` cannot be read"),
+            ]
+        };
+        insta::assert_snapshot!(both(errors));
+    }
+
+    #[test]
+    fn colours_are_for_terminals_and_texts_cannot_bring_their_own() {
+        let said = Said { what: "\x1b[31mred\x07".to_owned(), hint: None };
+        assert_eq!(
+            render(&said.into(), Words::new(Language::English), true),
+            "\x1b[1;31merror: \x1b[0m[31mred"
+        );
+    }
+}

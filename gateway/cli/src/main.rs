@@ -1,0 +1,142 @@
+//! `berth`, the user's command: docker-like, because its users know docker.
+//!
+//! It knows the public contract (`gateway-api`) and nothing of the gateway's inside. Data goes to standard output,
+//! everything that is said about it to standard error, so that pipes stay clean. Every sentence of its own lives in
+//! [`words`], in English and Chinese; the help is English.
+
+mod attach;
+mod commands;
+mod config;
+mod failure;
+mod output;
+mod size;
+mod spelling;
+mod terminal;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::{failure::Status, words::Words};
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0    done
+  1    it did not work; the reason is on standard error
+  2    the command line is wrong
+  125  `exec`: berth itself failed
+  127  `exec`: the command is not there, or is not a program
+  else `exec`: the command's own exit code, or 128 and the number of the signal that ended it
+
+Environment:
+  BERTH_URL, BERTH_TOKEN  the gateway and a token, instead of what `berth login` has kept
+  BERTH_CONFIG            the file in which `berth login` keeps them [~/.config/berth/config.toml]
+  BERTH_LANG              language of messages: `en` or `zh` [from LC_ALL, LC_MESSAGES, LANG]
+  NO_COLOR                no colours";
+
+/// Machines of your own behind one door
+#[derive(Debug, Parser)]
+#[command(name = "berth", version, propagate_version = false, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Sign in to a gateway
+    Login(commands::login::Login),
+    /// Sign out and forget the token
+    Logout,
+    /// Say who is signed in
+    Whoami(commands::login::Whoami),
+    /// Make an instance and start it
+    Create(commands::create::Create),
+    /// List your instances
+    #[command(visible_alias = "ps")]
+    Ls(commands::list::Ls),
+    /// Show everything about an instance
+    #[command(visible_alias = "inspect")]
+    Show(commands::list::Show),
+    /// Start stopped instances; their files are as they were
+    Start(commands::lifecycle::Names),
+    /// Stop instances; their files stay
+    Stop(commands::lifecycle::Names),
+    /// Stop and start instances
+    Restart(commands::lifecycle::Names),
+    /// Delete instances and their files; /userhome is kept
+    Rm(commands::lifecycle::Names),
+    /// Print what an instance's command has written
+    Logs(commands::logs::Logs),
+    /// Run a command in a running instance
+    Exec(commands::exec::Exec),
+    /// Attach to a terminal that goes on without you
+    ///
+    /// Ctrl-] detaches. The terminal and what runs in it stay; attaching again, here or in the console, shows the
+    /// same.
+    Terminal(commands::exec::Terminal),
+    /// List the images that start without a download
+    Images(commands::list::Json),
+    /// List the machines that run instances
+    Nodes(commands::list::Json),
+    /// Print a completion script for a shell
+    Completion(commands::completion::Completion),
+    /// Print the version
+    Version,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let words = Words::from_environment();
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failure::report(&error.into(), words, Status::FAILED).into(),
+    };
+    let failed = if matches!(cli.command, Command::Exec(_)) { Status::BERTH_FAILED } else { Status::FAILED };
+    let status = match runtime.block_on(commands::run(cli.command, words)) {
+        Ok(status) => status,
+        Err(error) => failure::report(&error, words, failed),
+    };
+    // A read of the keyboard may be under way, and nobody will press that key.
+    runtime.shutdown_background();
+    status.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help() {
+        let mut whole = Cli::command().term_width(100);
+        whole.build();
+        let mut text = whole.render_long_help().to_string();
+        for command in whole.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+            text.push_str("\n\n================================\n");
+            text.push_str(&command.render_long_help().to_string());
+        }
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn docker_habits_work() {
+        for line in [
+            "berth exec a1 ls -l /",
+            "berth exec -it a1 -- bash -l",
+            "berth create a1 -e A=1 --env B=2 -m 8G --shm-size 1G -- python train.py --lr 0.1",
+            "berth ps",
+            "berth rm a b c",
+            "berth logs -f --tail 10 a1",
+        ] {
+            assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The gateway's errors in the user's language, found by their code and never by their text.
+//!
+//! In English the gateway's own sentence is the best there is; only hints that speak of the console are replaced by
+//! ones that name a command. In Chinese everything is said here, and values come from `params`.
+
+use gateway_api::{Code, Problem};
+
+use super::{
+    Language::{Chinese, English},
+    Words,
+};
+
+impl Words {
+    /// What happened, and what to do.
+    pub(crate) fn problem(self, problem: &Problem) -> (String, Option<String>) {
+        let what = match self.0 {
+            English => problem.message.clone(),
+            Chinese => chinese(problem),
+        };
+        let hint = self.own_hint(problem).or_else(|| match self.0 {
+            English => problem.hint.clone(),
+            Chinese => chinese_hint(problem.code).map(str::to_owned),
+        });
+        (what, hint)
+    }
+
+    /// Where a command helps more than the gateway's general advice.
+    fn own_hint(self, problem: &Problem) -> Option<String> {
+        Some(match problem.code {
+            Code::Unauthenticated => self.hint_sign_in(),
+            Code::ImageNotFound => {
+                self.pick("`berth images` lists what there is", "`berth images` 可列出现有镜像").to_owned()
+            }
+            Code::TooLarge => self
+                .pick(
+                    "ask for less; `berth nodes` shows the machines",
+                    "请减少申请量；`berth nodes` 可查看各节点",
+                )
+                .to_owned(),
+            Code::WrongState => {
+                let name = problem.params.get("name").map_or("NAME", String::as_str);
+                match self.0 {
+                    English => format!("`berth show {name}` tells its state"),
+                    Chinese => format!("`berth show {name}` 可查看其状态"),
+                }
+            }
+            Code::BadCredentials
+            | Code::TooManyAttempts
+            | Code::Forbidden
+            | Code::NotFound
+            | Code::BadName
+            | Code::NameTaken
+            | Code::BadImage
+            | Code::BadValue
+            | Code::WeakPassword
+            | Code::BadBody
+            | Code::BodyTooLarge
+            | Code::CrossSite
+            | Code::ClusterUnreachable
+            | Code::EngineUnreachable
+            | Code::AgentUnreachable
+            | Code::DiskFull
+            | Code::Internal
+            | Code::Unknown => return None,
+        })
+    }
+}
+
+fn chinese(problem: &Problem) -> String {
+    let param = |key: &str| problem.params.get(key).map_or("", String::as_str);
+    let field = || self::field(param("field"));
+    match problem.code {
+        Code::Unauthenticated => "尚未登录，或登录已过期".to_owned(),
+        Code::BadCredentials => "用户名或密码不正确".to_owned(),
+        Code::TooManyAttempts => "登录尝试次数过多".to_owned(),
+        Code::Forbidden => "您的账号没有这项权限".to_owned(),
+        Code::NotFound => match (param("kind"), param("name")) {
+            (_, "") => "找不到所请求的内容".to_owned(),
+            (kind, name) => format!("没有名为 `{name}` 的{}", self::kind(kind)),
+        },
+        Code::BadName => with_value("名称不符合要求", param("name")),
+        Code::NameTaken => with_value("您已有同名的实例", param("name")),
+        Code::BadImage => with_value("镜像地址不符合格式", param("reference")),
+        Code::ImageNotFound => with_value("找不到镜像", param("reference")),
+        Code::BadValue => match param("why") {
+            "" => format!("“{}”的值不符合要求", field()),
+            why => format!("“{}”的值不符合要求：{why}", field()),
+        },
+        Code::TooLarge => {
+            format!(
+                "“{}”超过了所有节点的上限：申请了 {}，最多 {}",
+                field(),
+                param("wanted"),
+                param("largest")
+            )
+        }
+        Code::WeakPassword => "密码过于简单".to_owned(),
+        Code::WrongState => {
+            format!("实例当前状态为“{}”，不能执行“{}”", state(param("state")), action(param("action")))
+        }
+        Code::BadBody => format!("网关无法读取请求：{}", problem.message),
+        Code::BodyTooLarge => "请求过大".to_owned(),
+        Code::CrossSite => "请求来自其他站点".to_owned(),
+        Code::ClusterUnreachable => "集群没有响应".to_owned(),
+        Code::EngineUnreachable => "容器引擎没有响应".to_owned(),
+        Code::AgentUnreachable => with_value("实例没有响应", param("name")),
+        Code::DiskFull => "磁盘已满".to_owned(),
+        Code::Internal => "平台内部出错".to_owned(),
+        // From a newer gateway: its own words are better than none.
+        Code::Unknown => problem.message.clone(),
+    }
+}
+
+fn chinese_hint(code: Code) -> Option<&'static str> {
+    Some(match code {
+        Code::Unauthenticated => "请运行 `berth login` 登录",
+        Code::BadCredentials => "请检查两者，并留意大写锁定和输入法",
+        Code::TooManyAttempts => "请等一分钟再试",
+        Code::Forbidden => "请联系管理员开通",
+        Code::NotFound => "请对照列表检查名称",
+        Code::BadName => "请使用字母、数字和下划线，最多 27 个字符",
+        Code::NameTaken => "请换一个名称，或先删除另一个实例",
+        Code::BadImage => "请写成 `registry.example.org/team/image:tag` 的形式",
+        Code::ImageNotFound => "请检查拼写和标签",
+        Code::BadValue => "请修改后重试",
+        Code::TooLarge => "请减少申请量",
+        Code::WeakPassword => "至少 8 个字符，几个互不相关的词最好",
+        Code::WrongState => "请等状态变化后再试",
+        Code::BadBody => "berth 与网关的版本可能不一致，请更新 berth",
+        Code::BodyTooLarge => "请减少一次发送的内容",
+        Code::CrossSite => "请检查您与网关之间的代理设备",
+        Code::ClusterUnreachable | Code::EngineUnreachable => "请稍后重试；如果一直如此，请联系管理员",
+        Code::AgentUnreachable => "请稍后重试；如果一直如此，请重启实例",
+        Code::DiskFull => "请联系管理员；未作任何更改",
+        Code::Internal => "请重试；如果再次出现，请把请求编号告诉管理员",
+        Code::Unknown => return None,
+    })
+}
+
+fn with_value(what: &str, value: &str) -> String {
+    if value.is_empty() { what.to_owned() } else { format!("{what}：`{value}`") }
+}
+
+fn kind(kind: &str) -> &str {
+    match kind {
+        "instance" => "实例",
+        "image" => "镜像",
+        "user" => "用户",
+        "node" => "节点",
+        "terminal" => "终端",
+        "" => "内容",
+        other => other,
+    }
+}
+
+fn field(field: &str) -> &str {
+    match field {
+        "name" => "名称",
+        "image" => "镜像",
+        "cpus" => "CPU",
+        "memory_bytes" => "内存",
+        "shm_bytes" => "共享内存",
+        "gpus" => "GPU",
+        "env" => "环境变量",
+        "command" => "启动命令",
+        "argv" => "命令",
+        "terminal" => "终端",
+        "user" => "用户名",
+        "password" => "密码",
+        other => other,
+    }
+}
+
+fn state(state: &str) -> &str {
+    match state {
+        "waiting" => "等待中",
+        "pulling" => "拉取镜像",
+        "starting" => "启动中",
+        "running" => "运行中",
+        "stopping" => "停止中",
+        "stopped" => "已停止",
+        "succeeded" => "已成功",
+        "failed" => "失败",
+        "deleting" => "删除中",
+        other => other,
+    }
+}
+
+fn action(action: &str) -> &str {
+    match action {
+        "start" => "启动",
+        "stop" => "停止",
+        "restart" => "重启",
+        "delete" => "删除",
+        "terminal" => "打开终端",
+        "exec" => "执行命令",
+        "logs" => "查看日志",
+        other => other,
+    }
+}
