@@ -1,0 +1,78 @@
+// Instances: reading, asking, and keeping the cache true while events arrive.
+
+import { type QueryClient, queryOptions } from '@tanstack/react-query'
+
+import { api, dataOf } from './client'
+import type { CreateInstance, Instance } from './types'
+
+/** What can be asked of an existing instance with one request. */
+export type Request = 'start' | 'stop' | 'restart' | 'delete'
+
+const ALL = ['instances'] as const
+const LIST = [...ALL, 'list'] as const
+const ONE = [...ALL, 'one'] as const
+
+export const instancesQuery = queryOptions({
+  queryKey: LIST,
+  queryFn: async ({ signal }): Promise<Instance[]> =>
+    dataOf(await api.GET('/api/v1/instances', { signal })).items,
+})
+
+/** `name` may be the name, the slug or the id. */
+export function instanceQuery(name: string) {
+  return queryOptions({
+    queryKey: [...ONE, name],
+    queryFn: async ({ signal }): Promise<Instance> =>
+      dataOf(await api.GET('/api/v1/instances/{name}', { params: { path: { name } }, signal })),
+  })
+}
+
+export async function createInstance(request: CreateInstance): Promise<Instance> {
+  return dataOf(await api.POST('/api/v1/instances', { body: request }))
+}
+
+/** Asks by id: a name could meanwhile stand for another instance. */
+export async function ask(request: Request, id: string): Promise<Instance> {
+  const init = { params: { path: { name: id } } }
+  switch (request) {
+    case 'start':
+      return dataOf(await api.POST('/api/v1/instances/{name}/start', init))
+    case 'stop':
+      return dataOf(await api.POST('/api/v1/instances/{name}/stop', init))
+    case 'restart':
+      return dataOf(await api.POST('/api/v1/instances/{name}/restart', init))
+    case 'delete':
+      return dataOf(await api.DELETE('/api/v1/instances/{name}', init))
+  }
+}
+
+export function refetchInstances(cache: QueryClient): Promise<void> {
+  return cache.invalidateQueries({ queryKey: ALL })
+}
+
+/** A fetch that began before an event may end after it with older news: it is begun again. */
+function discardFetchesUnderWay(cache: QueryClient) {
+  if (cache.isFetching({ queryKey: ALL }) > 0) void refetchInstances(cache)
+}
+
+export function instanceChanged(cache: QueryClient, instance: Instance) {
+  cache.setQueryData<Instance[]>(LIST, (list) => list && withInstance(list, instance))
+  cache.setQueriesData<Instance>({ queryKey: ONE }, (one) => (one?.id === instance.id ? instance : one))
+  discardFetchesUnderWay(cache)
+}
+
+export function instanceDeleted(cache: QueryClient, id: string) {
+  cache.setQueryData<Instance[]>(LIST, (list) => list?.filter((instance) => instance.id !== id))
+  const gone = cache.getQueriesData<Instance>({ queryKey: ONE }).filter(([, one]) => one?.id === id)
+  for (const [queryKey] of gone) void cache.invalidateQueries({ queryKey })
+  discardFetchesUnderWay(cache)
+}
+
+/** The list with `instance` in its place: where it was, or at its age if it is new. */
+export function withInstance(list: Instance[], instance: Instance): Instance[] {
+  if (list.some((other) => other.id === instance.id)) {
+    return list.map((other) => (other.id === instance.id ? instance : other))
+  }
+  const older = list.findIndex((other) => other.created_at <= instance.created_at)
+  return older === -1 ? [...list, instance] : list.toSpliced(older, 0, instance)
+}

@@ -1,0 +1,72 @@
+import { QueryClient } from '@tanstack/react-query'
+import { describe, expect, test } from 'vitest'
+
+import { EventParser } from './event-stream'
+import { instanceChanged, instanceDeleted, instanceQuery, instancesQuery, withInstance } from './instances'
+import type { Instance } from './types'
+
+function instance(id: string, created: string, state: 'running' | 'stopping' = 'running'): Instance {
+  return {
+    id,
+    name: id,
+    slug: id,
+    user: 'alice',
+    image: 'base',
+    cpus: 1,
+    memory_bytes: 1,
+    shm_bytes: 1,
+    gpus: 0,
+    env: {},
+    command: [],
+    goal: 'running',
+    status: state === 'running' ? { state, since: created } : { state },
+    actions: [],
+    created_at: created,
+  }
+}
+
+describe('EventParser', () => {
+  test('puts events together however they are cut', () => {
+    const text = ': hello\n\nevent: instance\ndata: {"a":1}\n\n: beat\n\ndata: x\ndata: y\r\n\r\n'
+    for (const size of [1, 3, 7, text.length]) {
+      const parser = new EventParser()
+      const events = []
+      for (let at = 0; at < text.length; at += size) events.push(...parser.push(text.slice(at, at + size)))
+      expect(events, `in pieces of ${size}`).toEqual([
+        { event: 'instance', data: '{"a":1}' },
+        { event: 'message', data: 'x\ny' },
+      ])
+    }
+  })
+})
+
+describe('withInstance', () => {
+  const [newer, older] = [instance('b', '2026-01-02'), instance('a', '2026-01-01')]
+  test('replaces in place', () => {
+    const changed = instance('a', '2026-01-01', 'stopping')
+    expect(withInstance([newer, older], changed)).toEqual([newer, changed])
+  })
+  test('puts a new one at its age', () => {
+    expect(withInstance([older], newer)).toEqual([newer, older])
+    expect(withInstance([newer], older)).toEqual([newer, older])
+    expect(withInstance([], older)).toEqual([older])
+  })
+})
+
+test('events reach the list and the page, and nothing that was never asked for', () => {
+  const cache = new QueryClient()
+  const [first, second] = [instance('b', '2026-01-02'), instance('a', '2026-01-01')]
+  instanceChanged(cache, first)
+  expect(cache.getQueryData(instancesQuery.queryKey)).toBeUndefined()
+
+  cache.setQueryData(instancesQuery.queryKey, [first, second])
+  cache.setQueryData(instanceQuery('a').queryKey, second)
+  const changed = instance('a', '2026-01-01', 'stopping')
+  instanceChanged(cache, changed)
+  expect(cache.getQueryData(instancesQuery.queryKey)).toEqual([first, changed])
+  expect(cache.getQueryData(instanceQuery('a').queryKey)).toEqual(changed)
+
+  instanceDeleted(cache, 'a')
+  expect(cache.getQueryData(instancesQuery.queryKey)).toEqual([first])
+  expect(cache.getQueryState(instanceQuery('a').queryKey)?.isInvalidated).toBe(true)
+})

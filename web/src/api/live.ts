@@ -1,0 +1,134 @@
+// One stream of events keeps the query cache true.
+//
+// After every (re)connect the cache is refetched, because events of the gap are gone. While the stream is down the
+// queries poll instead (see `main.tsx`). A hidden tab gives its stream back after a while: over HTTP/1.1 a browser
+// opens only six connections to one origin, and a seventh tab would find them all taken.
+
+import type { QueryClient } from '@tanstack/react-query'
+
+import { Backoff } from '../util/backoff'
+import { EventParser, type ServerEvent } from './event-stream'
+import { instanceChanged, instanceDeleted, refetchInstances } from './instances'
+import { meQuery } from './session'
+import type { Instance } from './types'
+
+export type LiveState = 'connecting' | 'live' | 'lost'
+
+/** The gateway sends a heartbeat every 15 s; after three missing ones the link is dead. */
+const SILENCE_LIMIT_MS = 45_000
+const HIDDEN_LIMIT_MS = 60_000
+
+/** What arrives is ours: same origin, same release. The guards only keep a stray message from reaching the pages. */
+function isInstance(value: unknown): value is Instance {
+  return (
+    typeof value === 'object' && value !== null && 'id' in value && 'status' in value && 'actions' in value
+  )
+}
+
+function hasId(value: unknown): value is { id: string } {
+  return typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'string'
+}
+
+export class Live {
+  private state: LiveState = 'connecting'
+  private readonly listeners = new Set<() => void>()
+  private readonly backoff = new Backoff()
+  private connection: AbortController | null = null
+  private retry: ReturnType<typeof setTimeout> | undefined
+  private hiding: ReturnType<typeof setTimeout> | undefined
+
+  constructor(private readonly cache: QueryClient) {}
+
+  readonly subscribe = (listener: () => void) => {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  readonly current = () => this.state
+
+  /** Connects, and stays connected until the returned function is called. */
+  start(): () => void {
+    const seen = () => {
+      clearTimeout(this.hiding)
+      if (document.hidden) this.hiding = setTimeout(() => this.disconnect(), HIDDEN_LIMIT_MS)
+      else if (this.connection === null) this.connect()
+    }
+    const online = () => this.connect()
+    document.addEventListener('visibilitychange', seen)
+    window.addEventListener('online', online)
+    this.connect()
+    return () => {
+      document.removeEventListener('visibilitychange', seen)
+      window.removeEventListener('online', online)
+      clearTimeout(this.hiding)
+      this.disconnect()
+      this.become('connecting')
+    }
+  }
+
+  private become(state: LiveState) {
+    if (state === this.state) return
+    this.state = state
+    for (const listener of this.listeners) listener()
+  }
+
+  private disconnect() {
+    clearTimeout(this.retry)
+    this.connection?.abort()
+    this.connection = null
+  }
+
+  private connect() {
+    this.disconnect()
+    const connection = new AbortController()
+    this.connection = connection
+    void this.read(connection).finally(() => {
+      // Another connection, or none, may have taken its place on purpose.
+      if (this.connection !== connection) return
+      this.become('lost')
+      this.retry = setTimeout(() => this.connect(), this.backoff.next())
+    })
+  }
+
+  /** Reads until the stream ends, for whatever reason. */
+  private async read(connection: AbortController): Promise<void> {
+    let silence: ReturnType<typeof setTimeout> | undefined
+    const heard = () => {
+      clearTimeout(silence)
+      silence = setTimeout(() => connection.abort(), SILENCE_LIMIT_MS)
+    }
+    try {
+      heard()
+      const response = await fetch('/api/v1/events', {
+        headers: { accept: 'text/event-stream' },
+        signal: connection.signal,
+      })
+      // Asking who we are tells a lost session from a passing trouble, and leads to the sign-in page.
+      if (response.status === 401) void this.cache.invalidateQueries({ queryKey: meQuery.queryKey })
+      if (!response.ok || response.body === null) return
+      this.backoff.reset()
+      this.become('live')
+      void refetchInstances(this.cache)
+
+      const parser = new EventParser()
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) return
+        heard()
+        for (const event of parser.push(value)) this.take(event)
+      }
+    } catch {
+      // A broken link is the ordinary case here; the caller connects again.
+    } finally {
+      clearTimeout(silence)
+      connection.abort()
+    }
+  }
+
+  private take({ event, data }: ServerEvent) {
+    const value: unknown = JSON.parse(data)
+    if (event === 'instance' && isInstance(value)) instanceChanged(this.cache, value)
+    if (event === 'instance_deleted' && hasId(value)) instanceDeleted(this.cache, value.id)
+  }
+}

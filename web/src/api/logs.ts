@@ -1,0 +1,59 @@
+// What an instance has written, and what it goes on to write.
+
+import { LINE_LIMIT, LogLines } from '../util/log-lines'
+import { ApiError, api } from './client'
+import { LastingSocket, streamMessage } from './socket'
+
+export type LogState = 'connecting' | 'following' | 'lost' | 'ended'
+
+export async function readLogs(instance: string, signal: AbortSignal): Promise<LogLines> {
+  const { data } = await api.GET('/api/v1/instances/{name}/logs', {
+    params: { path: { name: instance }, query: { tail: LINE_LIMIT } },
+    parseAs: 'text',
+    signal,
+  })
+  const lines = new LogLines()
+  lines.push(data ?? '')
+  return lines
+}
+
+/**
+ * Follows the log: its tail first, then every new line. Each connection begins with the tail again, so `changed` always
+ * gets the whole of what is to be shown, never a piece with a gap before it. Returns the function that stops.
+ */
+export function followLogs(
+  instance: string,
+  changed: (lines: LogLines) => void,
+  become: (state: LogState, error?: ApiError) => void,
+): () => void {
+  let lines = new LogLines()
+  let over = false
+  // Standard output and standard error are cut anywhere, also within a Chinese character: each has its own decoder.
+  let decoders = new Map<number, TextDecoder>()
+  const socket = new LastingSocket({
+    path: () => `/api/v1/instances/${encodeURIComponent(instance)}/logs/follow?tail=${LINE_LIMIT}`,
+    opened: () => {
+      lines = new LogLines()
+      decoders = new Map()
+      become('following')
+    },
+    bytes: (bytes) => {
+      const stream = bytes[0] ?? 0
+      const decoder = decoders.get(stream) ?? new TextDecoder()
+      decoders.set(stream, decoder)
+      lines.push(decoder.decode(bytes.subarray(1), { stream: true }))
+      changed(lines)
+    },
+    text: (text) => {
+      const message = streamMessage(text)
+      if (message && 'error' in message) {
+        over = true
+        become('ended', new ApiError(0, message.error))
+      }
+    },
+    // A proper close is the end of the container, or of a gateway that restarts: only the next attempt will tell.
+    lost: (closed) => become(closed.code === 1000 ? 'ended' : 'lost'),
+    isOver: () => over,
+  })
+  return () => socket.close()
+}

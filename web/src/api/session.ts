@@ -1,0 +1,24 @@
+// Who is signed in.
+
+import { queryOptions } from '@tanstack/react-query'
+
+import { api, dataOf } from './client'
+import type { Me } from './types'
+
+export const meQuery = queryOptions({
+  queryKey: ['me'],
+  queryFn: async ({ signal }): Promise<Me> => dataOf(await api.GET('/api/v1/me', { signal })),
+  staleTime: Infinity,
+})
+
+export async function signIn(user: string, password: string): Promise<Me> {
+  return dataOf(await api.POST('/api/v1/session', { body: { user, password, client: 'browser' } })).me
+}
+
+export async function signOut(): Promise<void> {
+  await api.DELETE('/api/v1/session')
+}
+
+export async function changePassword(passwords: { old: string; new: string }): Promise<void> {
+  await api.PUT('/api/v1/me/password', { body: passwords })
+}

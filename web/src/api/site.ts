@@ -1,0 +1,34 @@
+// What the site offers to start from and to run on.
+
+import { queryOptions } from '@tanstack/react-query'
+
+import { api, dataOf } from './client'
+import type { Image, Node } from './types'
+
+export const imagesQuery = queryOptions({
+  queryKey: ['images'],
+  queryFn: async ({ signal }): Promise<Image[]> => dataOf(await api.GET('/api/v1/images', { signal })).items,
+  staleTime: 30_000,
+})
+
+export const nodesQuery = queryOptions({
+  queryKey: ['nodes'],
+  queryFn: async ({ signal }): Promise<Node[]> => dataOf(await api.GET('/api/v1/nodes', { signal })).items,
+  staleTime: 30_000,
+})
+
+/** The most that one instance can be given: it never spans nodes. */
+export interface Largest {
+  cpus: number
+  memoryBytes: number
+  gpus: number
+}
+
+export function largestOf(nodes: readonly Node[]): Largest | null {
+  if (nodes.length === 0) return null
+  return {
+    cpus: Math.max(...nodes.map((node) => node.cpus)),
+    memoryBytes: Math.max(...nodes.map((node) => node.memory_bytes)),
+    gpus: Math.max(...nodes.map((node) => node.gpus)),
+  }
+}

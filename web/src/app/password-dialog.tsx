@@ -1,0 +1,103 @@
+import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+
+import { ApiError } from '../api/client'
+import { changePassword, meQuery } from '../api/session'
+import { Dialog } from '../ui/dialog'
+import { ignoreComposingEnter } from '../util/composing'
+import { showDone, Trouble } from './trouble'
+
+interface Props {
+  opened: boolean
+  /** The first sign-in: says why, and offers to do it later. */
+  first?: boolean
+  onClose: () => void
+}
+
+/** The gateway judges passwords; this only spares a round trip. */
+const SHORTEST = 8
+
+export function PasswordDialog({ opened, first, onClose }: Props) {
+  const { t } = useTranslation(['session', 'common'])
+  return (
+    <Dialog
+      opened={opened}
+      onClose={onClose}
+      closeOnClickOutside={!first}
+      title={t(first ? 'change_password.first_title' : 'change_password.title')}
+    >
+      <PasswordForm first={first} onClose={onClose} />
+    </Dialog>
+  )
+}
+
+function PasswordForm({ first, onClose }: Omit<Props, 'opened'>) {
+  const { t } = useTranslation(['session', 'common'])
+  const cache = useQueryClient()
+  const form = useForm({
+    initialValues: { old: '', new: '', repeat: '' },
+    validate: {
+      old: (text) => (text === '' ? t('change_password.old_needed') : null),
+      new: (text) => ([...text].length < SHORTEST ? t('change_password.too_short') : null),
+      repeat: (text, values) => (text === values.new ? null : t('change_password.differs')),
+    },
+  })
+  const change = useMutation({
+    mutationFn: changePassword,
+    onSuccess: async () => {
+      showDone(t('change_password.done'))
+      onClose()
+      await cache.invalidateQueries({ queryKey: meQuery.queryKey })
+    },
+    onError: (error) => {
+      if (error instanceof ApiError && error.problem.code === 'bad_credentials') {
+        form.setFieldError('old', t('change_password.old_wrong'))
+      }
+    },
+  })
+  const shown =
+    change.error instanceof ApiError && change.error.problem.code === 'bad_credentials' ? null : change.error
+  const toggle = { 'aria-label': t('sign_in.show_typed') }
+  return (
+    <form
+      noValidate
+      onKeyDownCapture={ignoreComposingEnter}
+      onSubmit={form.onSubmit((values) => change.mutate({ old: values.old, new: values.new }))}
+    >
+      <Stack>
+        {first && <Text size="sm">{t('change_password.first_text')}</Text>}
+        {shown && <Trouble error={shown} />}
+        <PasswordInput
+          label={t('change_password.old')}
+          autoComplete="current-password"
+          data-autofocus
+          visibilityToggleButtonProps={toggle}
+          {...form.getInputProps('old')}
+        />
+        <PasswordInput
+          label={t('change_password.new')}
+          description={t('change_password.rule')}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={toggle}
+          {...form.getInputProps('new')}
+        />
+        <PasswordInput
+          label={t('change_password.repeat')}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={toggle}
+          {...form.getInputProps('repeat')}
+        />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t(first ? 'change_password.later' : 'common:cancel')}
+          </Button>
+          <Button type="submit" loading={change.isPending}>
+            {t('change_password.submit')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

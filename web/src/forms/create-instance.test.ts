@@ -1,0 +1,72 @@
+import i18next from 'i18next'
+import { beforeAll, describe, expect, test } from 'vitest'
+
+import { resources as en } from '../i18n/en'
+import { GIB } from '../util/format'
+import { createErrors, type CreateValues, requestFrom, slugOf, startingValues } from './create-instance'
+
+const largest = { cpus: 8, memoryBytes: 32 * GIB, gpus: 2 }
+const good: CreateValues = { ...startingValues(largest, 'base'), name: 'train_1' }
+
+beforeAll(() => i18next.init({ lng: 'en', resources: { en }, interpolation: { escapeValue: false } }))
+
+function wrong(change: Partial<CreateValues>): string[] {
+  return Object.keys(createErrors({ ...good, ...change }, largest, i18next.getFixedT('en', 'create')))
+}
+
+describe('what is wrong', () => {
+  const check = (change: Partial<CreateValues>, expected: string[]) =>
+    test(JSON.stringify(change), () => expect(wrong(change)).toEqual(expected))
+  check({}, [])
+  check({ name: '' }, ['name'])
+  check({ name: 'a-b' }, ['name'])
+  check({ name: 'a'.repeat(27) }, [])
+  check({ name: 'a'.repeat(28) }, ['name'])
+  check({ name: '训练' }, ['name'])
+  check({ cpus: 9 }, ['cpus'])
+  check({ cpus: '' }, ['cpus'])
+  check({ memoryGib: 33 }, ['memoryGib'])
+  check({ shmGib: 5 }, ['shmGib'])
+  check({ gpus: 3 }, ['gpus'])
+  check({ image: 'two words' }, ['image'])
+  check({ command: 'echo "open' }, ['command'])
+  check({ env: [{ id: 1, key: '1A', value: '' }] }, ['env.0.key'])
+  check(
+    {
+      env: [
+        { id: 1, key: 'A', value: '' },
+        { id: 2, key: 'A', value: '' },
+      ],
+    },
+    ['env.1.key'],
+  )
+})
+
+test('a site of unknown size bounds nothing', () => {
+  const t = i18next.getFixedT('en', 'create')
+  expect(createErrors({ ...good, cpus: 999, gpus: 99 }, null, t)).toEqual({})
+})
+
+test('the request holds what was filled in, and nothing else', () => {
+  expect(requestFrom({ ...good, image: ' ', shmGib: 0 })).toEqual({
+    name: 'train_1',
+    cpus: 2,
+    memory_bytes: 4 * GIB,
+    gpus: 0,
+  })
+  expect(
+    requestFrom({ ...good, command: `sh -c 'a b'`, env: [{ id: 1, key: 'K', value: 'v' }] }),
+  ).toMatchObject({
+    image: 'base',
+    shm_bytes: GIB,
+    command: ['sh', '-c', 'a b'],
+    env: { K: 'v' },
+  })
+})
+
+describe('slugOf', () => {
+  const check = (name: string, expected: string) => test(name, () => expect(slugOf(name)).toBe(expected))
+  check('Train_1', 'train-1')
+  check('__a__b__', 'a-b')
+  check('___', 'x')
+})

@@ -1,0 +1,86 @@
+// Which language the console speaks, and how it is remembered.
+//
+// One bundle per language, loaded on demand; the other language costs nothing until it is chosen.
+
+import i18next from 'i18next'
+import { initReactI18next } from 'react-i18next'
+
+import type { resources as english } from './en'
+
+/** Each language is named in itself: someone who cannot read this page must still find the way out. */
+export const LANGUAGES = [
+  { code: 'zh-CN', short: '中', name: '简体中文' },
+  { code: 'en', short: 'EN', name: 'English' },
+] as const
+
+export type Language = (typeof LANGUAGES)[number]['code']
+
+const STORAGE_KEY = 'berth.language'
+
+declare module 'i18next' {
+  interface CustomTypeOptions {
+    defaultNS: 'common'
+    resources: typeof english
+  }
+}
+
+function isLanguage(text: string | null): text is Language {
+  return LANGUAGES.some((language) => language.code === text)
+}
+
+function remembered(): Language | null {
+  try {
+    const stored = localStorage.getItem(STORAGE_KEY)
+    return isLanguage(stored) ? stored : null
+  } catch {
+    return null
+  }
+}
+
+/** The stored choice, else the first of the browser's languages that we speak. */
+export function preferredLanguage(browserLanguages: readonly string[]): Language {
+  for (const language of browserLanguages) {
+    if (language.toLowerCase().startsWith('zh')) return 'zh-CN'
+    if (language.toLowerCase().startsWith('en')) return 'en'
+  }
+  return 'en'
+}
+
+async function load(language: Language) {
+  if (i18next.hasResourceBundle(language, 'common')) return
+  const { resources } = language === 'zh-CN' ? await import('./zh-CN') : await import('./en')
+  for (const [namespace, texts] of Object.entries(resources)) {
+    i18next.addResourceBundle(language, namespace, texts)
+  }
+}
+
+export async function startLanguage(): Promise<void> {
+  const language = remembered() ?? preferredLanguage(navigator.languages)
+  await i18next.use(initReactI18next).init({
+    lng: language,
+    fallbackLng: false,
+    defaultNS: 'common',
+    resources: {},
+    interpolation: { escapeValue: false },
+    returnNull: false,
+  })
+  await load(language)
+  document.documentElement.lang = language
+  // Bundles that arrive after `init` do not redraw anything; changing to the same language does.
+  await i18next.changeLanguage(language)
+}
+
+export async function changeLanguage(language: Language): Promise<void> {
+  await load(language)
+  await i18next.changeLanguage(language)
+  document.documentElement.lang = language
+  try {
+    localStorage.setItem(STORAGE_KEY, language)
+  } catch {
+    // Without storage the choice lasts until the page is closed.
+  }
+}
+
+export function currentLanguage(): Language {
+  return isLanguage(i18next.language) ? i18next.language : 'en'
+}

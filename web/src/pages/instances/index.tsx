@@ -1,0 +1,184 @@
+import { Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, Anchor } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import { useTranslation } from 'react-i18next'
+
+import { Trouble } from '../../app/trouble'
+import { instancesQuery } from '../../api/instances'
+import type { Instance } from '../../api/types'
+import { type DataColumn, DataTable } from '../../ui/data-table'
+import { EmptyState } from '../../ui/empty-state'
+import { IconBox, IconPlus } from '../../ui/icons'
+import { PageTitle } from '../../ui/page-title'
+import { TimeAgo } from '../../ui/time-ago'
+import { paths } from '../../util/path-builder'
+import { InstanceActions } from './actions'
+import { Resources } from './resources'
+import { InstanceState } from './state'
+
+const route = getRouteApi('/signed-in/instances')
+
+/** Sorting as it stands in the URL: the column, with a minus for descending. */
+export interface InstancesSearch {
+  sort?: string
+}
+
+export function InstancesPage() {
+  const { t } = useTranslation('instances')
+  const { data, error, isPending, refetch } = useQuery(instancesQuery)
+  const empty = data?.length === 0
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <PageTitle>{t('title')}</PageTitle>
+        {!empty && <CreateButton />}
+      </Group>
+      {error && <Trouble error={error} onRetry={() => void refetch()} />}
+      {isPending && <Loading />}
+      {empty && (
+        <EmptyState
+          icon={<IconBox size={48} stroke={1.25} />}
+          title={t('empty.title')}
+          text={t('empty.text')}
+          action={<CreateButton />}
+        />
+      )}
+      {data && !empty && <InstanceList instances={data} />}
+    </Stack>
+  )
+}
+
+function CreateButton() {
+  const { t } = useTranslation('instances')
+  return (
+    <Button component={Link} to={paths.newInstance()} leftSection={<IconPlus size={18} />}>
+      {t('create')}
+    </Button>
+  )
+}
+
+function Loading() {
+  const { t } = useTranslation()
+  return (
+    <Stack className="after-a-moment" role="status" aria-label={t('loading')}>
+      {[1, 2, 3].map((row) => (
+        <Skeleton key={row} height={56} />
+      ))}
+    </Stack>
+  )
+}
+
+function InstanceList({ instances }: { instances: Instance[] }) {
+  const wide = useMediaQuery('(min-width: 48em)', true, { getInitialValueInEffect: false })
+  return wide ? <InstanceTable instances={instances} /> : <InstanceCards instances={instances} />
+}
+
+function InstanceTable({ instances }: { instances: Instance[] }) {
+  const { t } = useTranslation('instances')
+  const { sort } = route.useSearch()
+  const navigate = route.useNavigate()
+  const columns = useMemo(
+    (): DataColumn<Instance>[] => [
+      {
+        id: 'name',
+        accessorKey: 'name',
+        header: t('column.name'),
+        cell: ({ row }) => <NameLink instance={row.original} />,
+        sortFn: 'alphanumeric',
+      },
+      {
+        id: 'state',
+        accessorFn: (instance) => t(`state.${instance.status.state}`),
+        header: t('column.state'),
+        cell: ({ row }) => <InstanceState instance={row.original} />,
+        sortFn: 'text',
+      },
+      {
+        id: 'image',
+        accessorKey: 'image',
+        header: t('column.image'),
+        cell: ({ row }) => <ImageName image={row.original.image} />,
+        sortFn: 'text',
+      },
+      {
+        id: 'resources',
+        header: t('column.resources'),
+        cell: ({ row }) => <Resources instance={row.original} />,
+        enableSorting: false,
+      },
+      {
+        id: 'age',
+        accessorKey: 'created_at',
+        header: t('column.age'),
+        cell: ({ row }) => <TimeAgo at={row.original.created_at} />,
+        sortFn: 'text',
+      },
+      {
+        id: 'actions',
+        header: t('column.actions'),
+        cell: ({ row }) => <InstanceActions instance={row.original} compact />,
+        enableSorting: false,
+      },
+    ],
+    [t],
+  )
+  const sorting = useMemo(
+    () => (sort ? [{ id: sort.replace(/^-/, ''), desc: sort.startsWith('-') }] : []),
+    [sort],
+  )
+  return (
+    <DataTable
+      label={t('title')}
+      rows={instances}
+      columns={columns}
+      rowId={(instance) => instance.id}
+      headingColumn="name"
+      sorting={sorting}
+      onSort={([first]) =>
+        void navigate({ search: first ? { sort: `${first.desc ? '-' : ''}${first.id}` } : {}, replace: true })
+      }
+      sortLabel={(column) => t('sort_by', { column: t(`column.${column}`, { defaultValue: column }) })}
+    />
+  )
+}
+
+function InstanceCards({ instances }: { instances: Instance[] }) {
+  return (
+    <SimpleGrid cols={1}>
+      {instances.map((instance) => (
+        <Card key={instance.id} withBorder component="article" aria-label={instance.name}>
+          <Stack gap="xs">
+            <Group justify="space-between" align="flex-start">
+              <NameLink instance={instance} />
+              <InstanceState instance={instance} />
+            </Group>
+            <ImageName image={instance.image} />
+            <Group justify="space-between">
+              <Resources instance={instance} />
+              <TimeAgo at={instance.created_at} />
+            </Group>
+            <InstanceActions instance={instance} compact />
+          </Stack>
+        </Card>
+      ))}
+    </SimpleGrid>
+  )
+}
+
+function NameLink({ instance }: { instance: Instance }) {
+  return (
+    <Anchor component={Link} to={paths.instance(instance.name)} fw={600}>
+      {instance.name}
+    </Anchor>
+  )
+}
+
+function ImageName({ image }: { image: string }) {
+  return (
+    <Text size="sm" className="breakable" miw={120}>
+      {image}
+    </Text>
+  )
+}

@@ -1,0 +1,28 @@
+import { Button, Stack, Text } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+
+import type { Instance } from '../../../api/types'
+import { IconPlay } from '../../../ui/icons'
+import { useAsk } from '../actions'
+
+interface Props {
+  instance: Instance
+  action: 'terminal' | 'logs'
+}
+
+/** In place of a tab's content that needs another state; with the way there, if there is one. */
+export function NotNow({ instance, action }: Props) {
+  const { t } = useTranslation(['streams', 'instances', 'common'])
+  const { mutate, isPending } = useAsk(instance)
+  const state = t(`instances:state.${instance.status.state}`)
+  return (
+    <Stack align="flex-start">
+      <Text>{t(action === 'terminal' ? 'terminal.needs_running' : 'logs.not_yet', { state })}</Text>
+      {instance.actions.includes('start') && (
+        <Button leftSection={<IconPlay size={18} />} loading={isPending} onClick={() => mutate('start')}>
+          {t('instances:start_it', { name: instance.name })}
+        </Button>
+      )}
+    </Stack>
+  )
+}

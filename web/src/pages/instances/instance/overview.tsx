@@ -1,0 +1,93 @@
+import { Card, Code, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+
+import type { Instance } from '../../../api/types'
+import { CopyField } from '../../../ui/copy'
+import { TimeAgo } from '../../../ui/time-ago'
+import { logsCommand, shellCommand } from '../../../util/cli-command'
+import { formatBytes } from '../../../util/format'
+import { quoteWord } from '../../../util/shell-words'
+
+export function OverviewTab({ instance }: { instance: Instance }) {
+  const { t } = useTranslation(['instances', 'common'])
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }}>
+      <Section title={t('overview.specification')}>
+        <Specification instance={instance} />
+      </Section>
+      <Stack>
+        <Section title={t('overview.storage')}>
+          <Text size="sm">{t('overview.stays')}</Text>
+        </Section>
+        <Section title={t('overview.from_command_line')}>
+          <Text size="sm">{t('overview.cli_shell')}</Text>
+          <CopyField block text={shellCommand(instance.name)} />
+          <Text size="sm">{t('overview.cli_logs')}</Text>
+          <CopyField block text={logsCommand(instance.name)} />
+        </Section>
+      </Stack>
+    </SimpleGrid>
+  )
+}
+
+function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Card withBorder component="section">
+      <Stack gap="xs">
+        <Title order={2} size="h5">
+          {title}
+        </Title>
+        {children}
+      </Stack>
+    </Card>
+  )
+}
+
+function Specification({ instance }: { instance: Instance }) {
+  const { t } = useTranslation(['instances', 'common'])
+  const env = Object.entries(instance.env)
+  const rows: [string, ReactNode][] = [
+    [t('overview.image'), <CopyField key="image" text={instance.image} />],
+    [t('overview.cpus'), String(instance.cpus)],
+    [t('overview.memory'), formatBytes(instance.memory_bytes)],
+    [t('overview.shm'), formatBytes(instance.shm_bytes)],
+    [t('overview.gpus'), String(instance.gpus)],
+    [
+      t('overview.command'),
+      instance.command.length === 0 ? (
+        t('overview.no_command')
+      ) : (
+        <CopyField key="command" text={instance.command.map(quoteWord).join(' ')} />
+      ),
+    ],
+    [
+      t('overview.env'),
+      env.length === 0 ? (
+        t('common:none')
+      ) : (
+        <Stack key="env" gap={2} align="flex-start">
+          {env.map(([key, value]) => (
+            <Code key={key} className="breakable">{`${key}=${value}`}</Code>
+          ))}
+        </Stack>
+      ),
+    ],
+    [t('overview.created'), <TimeAgo key="created" at={instance.created_at} />],
+    [t('overview.id'), <CopyField key="id" text={instance.id} />],
+  ]
+  return (
+    <Table variant="vertical" withRowBorders={false} verticalSpacing={6} layout="fixed">
+      <Table.Tbody>
+        {rows.map(([label, value]) => (
+          <Table.Tr key={label}>
+            <Table.Th scope="row" w="34%" bg="transparent" fw={500}>
+              {label}
+            </Table.Th>
+            <Table.Td className="breakable">{value}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  )
+}

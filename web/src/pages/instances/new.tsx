@@ -1,0 +1,329 @@
+import {
+  ActionIcon,
+  Alert,
+  Autocomplete,
+  Badge,
+  Button,
+  Card,
+  Fieldset,
+  Grid,
+  Group,
+  NumberInput,
+  SimpleGrid,
+  Skeleton,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core'
+import { useForm, type UseFormReturnType } from '@mantine/form'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+
+import { Trouble } from '../../app/trouble'
+import { ApiError } from '../../api/client'
+import { createInstance, refetchInstances } from '../../api/instances'
+import { problemText } from '../../api/problem-text'
+import { imagesQuery, type Largest, largestOf, nodesQuery } from '../../api/site'
+import type { Image } from '../../api/types'
+import {
+  createErrors,
+  type CreateValues,
+  fieldAt,
+  memoryText,
+  nameError,
+  requestFrom,
+  slugOf,
+  startingValues,
+} from '../../forms/create-instance'
+import { CopyField } from '../../ui/copy'
+import { IconPlus, IconTrash } from '../../ui/icons'
+import { PageTitle } from '../../ui/page-title'
+import { createCommand } from '../../util/cli-command'
+import { ignoreComposingEnter } from '../../util/composing'
+import { formatBytes, GIB } from '../../util/format'
+import { paths } from '../../util/path-builder'
+
+type Form = UseFormReturnType<CreateValues>
+
+export function NewInstancePage() {
+  const { t } = useTranslation('create')
+  const images = useQuery(imagesQuery)
+  const nodes = useQuery(nodesQuery)
+  return (
+    <Stack>
+      <PageTitle>{t('title')}</PageTitle>
+      {images.isPending || nodes.isPending ? (
+        <Skeleton className="after-a-moment" height={400} maw={720} />
+      ) : (
+        // A form that could not learn what the site offers still works: the gateway checks.
+        <CreateForm images={images.data ?? []} largest={largestOf(nodes.data ?? [])} />
+      )}
+    </Stack>
+  )
+}
+
+function CreateForm({ images, largest }: { images: Image[]; largest: Largest | null }) {
+  const { t } = useTranslation('create')
+  const { t: common } = useTranslation('common')
+  const { t: translateProblem } = useTranslation(['errors', 'instances'])
+  const navigate = useNavigate()
+  const cache = useQueryClient()
+  const form: Form = useForm<CreateValues>({
+    initialValues: startingValues(largest, images.find((image) => image.default)?.reference ?? ''),
+    validate: (values) => createErrors(values, largest, t),
+    validateInputOnBlur: ['cpus', 'memoryGib', 'shmGib', 'gpus', 'image', 'command'],
+    clearInputErrorOnChange: true,
+  })
+  const create = useMutation({
+    mutationFn: (values: CreateValues) => createInstance(requestFrom(values)),
+    onSuccess: async (instance) => {
+      void refetchInstances(cache)
+      await navigate({ to: paths.instance(instance.name) })
+    },
+    onError: (error) => {
+      const field = error instanceof ApiError ? fieldAt(error.problem.pointer) : null
+      if (field === null) return
+      form.setFieldError(field, problemText(error, translateProblem).what)
+      focusFirstError()
+    },
+  })
+  return (
+    <form
+      noValidate
+      onKeyDownCapture={ignoreComposingEnter}
+      onSubmit={form.onSubmit((values) => create.mutate(values), focusFirstError)}
+    >
+      <Grid>
+        <Grid.Col span={{ base: 12, lg: 7 }}>
+          <Stack>
+            {largest === null && <Alert color="yellow">{t('largest_unknown')}</Alert>}
+            <Basics form={form} images={images} />
+            <ResourceFields form={form} largest={largest} />
+            <Advanced form={form} />
+            {create.error && <Trouble error={create.error} />}
+            <Group>
+              <Button type="submit" loading={create.isPending}>
+                {t('submit')}
+              </Button>
+              <Button variant="default" component={Link} to={paths.instances()}>
+                {common('cancel')}
+              </Button>
+            </Group>
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 5 }}>
+          <AsCommand values={form.values} />
+        </Grid.Col>
+      </Grid>
+    </form>
+  )
+}
+
+function focusFirstError() {
+  // After the errors are drawn; the first in the page, not the first found.
+  requestAnimationFrame(() => document.querySelector<HTMLElement>('form [aria-invalid="true"]')?.focus())
+}
+
+function Basics({ form, images }: { form: Form; images: Image[] }) {
+  const { t } = useTranslation('create')
+  const { name } = form.values
+  // While typing only what can no longer become right is marked; that something is missing is said on leaving.
+  const live = name === '' ? null : nameError(name, t)
+  const props = form.getInputProps('name')
+  const byReference = new Map(images.map((image) => [image.reference, image]))
+  return (
+    <Fieldset legend={t('basics')}>
+      <Stack>
+        <TextInput
+          label={t('name.label')}
+          description={name !== '' && live === null ? t('name.slug', { slug: slugOf(name) }) : t('name.help')}
+          withAsterisk
+          autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
+          {...props}
+          error={live ?? props.error}
+        />
+        <Autocomplete
+          label={t('image.label')}
+          description={form.values.image.trim() === '' ? t('image.empty') : t('image.help')}
+          comboboxProps={{ keepMounted: false }}
+          data={[...byReference.keys()]}
+          // All of them while one of them stands there: the list is for choosing another.
+          filter={({ options, search }) =>
+            byReference.has(search)
+              ? options
+              : options.filter((option) => 'value' in option && option.value.includes(search.trim()))
+          }
+          renderOption={({ option }) => (
+            <ImageOption reference={option.value} image={byReference.get(option.value)} />
+          )}
+          spellCheck={false}
+          autoCapitalize="none"
+          {...form.getInputProps('image')}
+        />
+      </Stack>
+    </Fieldset>
+  )
+}
+
+function ImageOption({ reference, image }: { reference: string; image: Image | undefined }) {
+  const { t } = useTranslation('create')
+  return (
+    <Group justify="space-between" w="100%" gap="xs">
+      <Text size="sm" className="breakable" flex={1}>
+        {reference}
+      </Text>
+      {image?.default && (
+        <Badge size="sm" variant="light" tt="none">
+          {t('image.default')}
+        </Badge>
+      )}
+      {image && (
+        <Text size="xs" c="dimmed" className="numbers">
+          {formatBytes(image.size_bytes)}
+        </Text>
+      )}
+    </Group>
+  )
+}
+
+function ResourceFields({ form, largest }: { form: Form; largest: Largest | null }) {
+  const { t } = useTranslation('create')
+  const mostMemory = largest ? Math.floor((largest.memoryBytes / GIB) * 10) / 10 : undefined
+  const gpuHelp =
+    largest === null
+      ? undefined
+      : largest.gpus === 0
+        ? t('gpus.none')
+        : t('gpus.help', { largest: largest.gpus })
+  return (
+    <Fieldset legend={t('resources')}>
+      <SimpleGrid cols={{ base: 1, xs: 2 }}>
+        <NumberInput
+          label={t('cpus.label')}
+          description={largest ? t('cpus.help', { largest: largest.cpus }) : undefined}
+          min={0.1}
+          max={largest?.cpus}
+          step={1}
+          clampBehavior="none"
+          {...form.getInputProps('cpus')}
+        />
+        <NumberInput
+          label={t('memory.label')}
+          description={largest ? t('memory.help', { largest: memoryText(largest) }) : undefined}
+          min={0}
+          max={mostMemory}
+          step={1}
+          clampBehavior="none"
+          {...form.getInputProps('memoryGib')}
+        />
+        <NumberInput
+          label={t('shm.label')}
+          description={t('shm.help')}
+          min={0}
+          step={1}
+          clampBehavior="none"
+          {...form.getInputProps('shmGib')}
+        />
+        <NumberInput
+          label={t('gpus.label')}
+          description={gpuHelp}
+          min={0}
+          max={largest?.gpus}
+          allowDecimal={false}
+          disabled={largest?.gpus === 0}
+          clampBehavior="none"
+          {...form.getInputProps('gpus')}
+        />
+      </SimpleGrid>
+    </Fieldset>
+  )
+}
+
+function Advanced({ form }: { form: Form }) {
+  const { t } = useTranslation('create')
+  return (
+    <Fieldset legend={t('advanced')}>
+      <Stack>
+        <EnvRows form={form} />
+        <TextInput
+          label={t('command.label')}
+          description={t('command.help')}
+          placeholder="python train.py --epochs 10"
+          spellCheck={false}
+          autoCapitalize="none"
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+          {...form.getInputProps('command')}
+        />
+      </Stack>
+    </Fieldset>
+  )
+}
+
+function EnvRows({ form }: { form: Form }) {
+  const { t } = useTranslation('create')
+  const rows = form.values.env
+  const add = () =>
+    form.insertListItem('env', { id: Math.max(0, ...rows.map((row) => row.id)) + 1, key: '', value: '' })
+  return (
+    <Stack gap="xs">
+      <Text size="sm" fw={500}>
+        {t('env.label')}
+      </Text>
+      {rows.map((row, index) => (
+        <Group key={row.id} gap="xs" wrap="nowrap" align="flex-start">
+          <TextInput
+            flex={1}
+            aria-label={t('env.key', { number: index + 1 })}
+            placeholder={t('env.key_placeholder')}
+            spellCheck={false}
+            autoCapitalize="none"
+            {...form.getInputProps(`env.${index}.key`)}
+          />
+          <TextInput
+            flex={2}
+            aria-label={t('env.value', { number: index + 1 })}
+            placeholder={t('env.value_placeholder')}
+            spellCheck={false}
+            autoCapitalize="none"
+            {...form.getInputProps(`env.${index}.value`)}
+          />
+          <ActionIcon
+            variant="subtle"
+            color="red"
+            size={36}
+            aria-label={t('env.remove', { number: index + 1 })}
+            onClick={() => form.removeListItem('env', index)}
+          >
+            <IconTrash size={18} />
+          </ActionIcon>
+        </Group>
+      ))}
+      <Group>
+        <Button variant="default" size="xs" leftSection={<IconPlus size={16} />} onClick={add}>
+          {t('env.add')}
+        </Button>
+      </Group>
+    </Stack>
+  )
+}
+
+function AsCommand({ values }: { values: CreateValues }) {
+  const { t } = useTranslation('create')
+  return (
+    <Card withBorder component="section" pos="sticky" top={76}>
+      <Stack gap="xs">
+        <Title order={2} size="h5">
+          {t('cli')}
+        </Title>
+        <Text size="sm" c="dimmed">
+          {t('cli_help')}
+        </Text>
+        <CopyField block text={createCommand(requestFrom(values))} />
+      </Stack>
+    </Card>
+  )
+}

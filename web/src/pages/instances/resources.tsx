@@ -1,0 +1,22 @@
+import { Text } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+
+import type { Instance } from '../../api/types'
+import { formatBytes } from '../../util/format'
+
+/** CPU, memory and GPUs in one line. */
+export function Resources({ instance: { cpus, memory_bytes, gpus } }: { instance: Instance }) {
+  const { t } = useTranslation('instances')
+  const parts = [t('resources.cpus', { count: cpus }), formatBytes(memory_bytes)]
+  if (gpus > 0) parts.push(t('resources.gpus', { count: gpus }))
+  return (
+    <Text size="sm" className="numbers">
+      {parts.map((part, index) => (
+        <span key={part} style={{ whiteSpace: 'nowrap' }}>
+          {index > 0 && '· '}
+          {part}{' '}
+        </span>
+      ))}
+    </Text>
+  )
+}

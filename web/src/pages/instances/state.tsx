@@ -1,0 +1,110 @@
+import { Group, Stack, Text } from '@mantine/core'
+import type { ComponentProps } from 'react'
+import { useTranslation } from 'react-i18next'
+
+import type { Instance, InstanceStatus } from '../../api/types'
+import {
+  IconAlert,
+  IconCircleCheck,
+  IconDownload,
+  IconHourglass,
+  IconLoader,
+  IconPlay,
+  IconStopped,
+  IconTrash,
+} from '../../ui/icons'
+import { StateBadge } from '../../ui/state-badge'
+import { Transfer } from '../../ui/transfer'
+import { never } from '../../util/never'
+
+type Look = Omit<ComponentProps<typeof StateBadge>, 'label'>
+
+function look(state: InstanceStatus['state']): Look {
+  switch (state) {
+    case 'waiting':
+      return { color: 'yellow', icon: IconHourglass }
+    case 'pulling':
+      return { color: 'blue', icon: IconDownload }
+    case 'starting':
+      return { color: 'blue', icon: IconLoader, turning: true }
+    case 'running':
+      return { color: 'green', icon: IconPlay }
+    case 'stopping':
+      return { color: 'orange', icon: IconLoader, turning: true }
+    case 'stopped':
+      return { color: 'gray', icon: IconStopped }
+    case 'succeeded':
+      return { color: 'teal', icon: IconCircleCheck }
+    case 'failed':
+      return { color: 'red', icon: IconAlert }
+    case 'deleting':
+      return { color: 'gray', icon: IconTrash }
+    default:
+      return never(state)
+  }
+}
+
+/** The state with what one wants to know about it: how far, since when, why. */
+export function InstanceState({ instance, inLine }: { instance: Instance; inLine?: boolean }) {
+  const { t } = useTranslation('instances')
+  const { status } = instance
+  const badge = <StateBadge {...look(status.state)} label={t(`state.${status.state}`)} />
+  const more = <StateDetail instance={instance} />
+  return inLine ? (
+    <Group gap="sm">
+      {badge}
+      {more}
+    </Group>
+  ) : (
+    <Stack gap={6} align="flex-start">
+      {badge}
+      {more}
+    </Stack>
+  )
+}
+
+function StateDetail({ instance: { name, status } }: { instance: Instance }) {
+  const { t } = useTranslation('instances')
+  switch (status.state) {
+    case 'waiting':
+      return <Detail text={t(`waiting.${status.reason}`)} title={status.message} />
+    case 'pulling':
+      return (
+        <Transfer
+          label={t('progress.label', { name })}
+          done={status.done_bytes}
+          total={status.total_bytes ?? null}
+        />
+      )
+    case 'running':
+      return null
+    case 'stopped':
+      return status.exit_code === null || status.exit_code === undefined ? null : (
+        <Detail text={t('exit_code', { code: status.exit_code })} />
+      )
+    case 'failed':
+      return (
+        <>
+          <Detail text={status.reason} />
+          {typeof status.exit_code === 'number' && (
+            <Detail text={t('exit_code', { code: status.exit_code })} />
+          )}
+        </>
+      )
+    case 'starting':
+    case 'stopping':
+    case 'succeeded':
+    case 'deleting':
+      return null
+    default:
+      return never(status)
+  }
+}
+
+function Detail({ text, title }: { text: string; title?: string }) {
+  return (
+    <Text size="xs" c="dimmed" maw={360} className="breakable" title={title}>
+      {text}
+    </Text>
+  )
+}

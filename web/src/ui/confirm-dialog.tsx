@@ -1,0 +1,37 @@
+import { Button, Group, Stack } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+
+import { Dialog } from './dialog'
+
+interface Props {
+  opened: boolean
+  /** Names the object. */
+  title: string
+  /** What is kept and what is lost. */
+  children: ReactNode
+  confirm: string
+  busy?: boolean
+  onConfirm: () => void
+  onClose: () => void
+}
+
+/** Asks before something is lost. Cancel has the focus: a hasty Enter does no harm. */
+export function ConfirmDialog({ opened, title, children, confirm, busy, onConfirm, onClose }: Props) {
+  const { t } = useTranslation()
+  return (
+    <Dialog opened={opened} onClose={onClose} title={title}>
+      <Stack gap="sm">
+        {children}
+        <Group justify="flex-end" mt="sm">
+          <Button variant="default" data-autofocus onClick={onClose}>
+            {t('cancel')}
+          </Button>
+          <Button color="red" loading={busy} onClick={onConfirm}>
+            {confirm}
+          </Button>
+        </Group>
+      </Stack>
+    </Dialog>
+  )
+}

@@ -1,0 +1,30 @@
+import { Modal } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+
+interface Props {
+  opened: boolean
+  title: string
+  onClose: () => void
+  /** Whether a click beside it closes it. */
+  closeOnClickOutside?: boolean
+  children: ReactNode
+}
+
+export function Dialog({ opened, title, onClose, closeOnClickOutside, children }: Props) {
+  const { t } = useTranslation()
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={title}
+      closeOnClickOutside={closeOnClickOutside}
+      closeButtonProps={{ 'aria-label': t('close') }}
+      // Mantine draws the head of a dialog as <header>, which outside a section would be the banner of the page.
+      attributes={{ header: { role: 'none' } }}
+      styles={{ title: { fontWeight: 650, overflowWrap: 'anywhere' } }}
+    >
+      {children}
+    </Modal>
+  )
+}

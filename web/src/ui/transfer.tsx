@@ -1,0 +1,31 @@
+import { Progress, Stack, Text } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+
+import { formatBytes } from '../util/format'
+
+interface Props {
+  label: string
+  done: number
+  total: number | null
+}
+
+/** A download in bytes. Without a known total there is no bar: a made-up percentage would be a lie. */
+export function Transfer({ label, done, total }: Props) {
+  const { t } = useTranslation('instances')
+  const text =
+    total === null
+      ? t('progress.so_far', { done: formatBytes(done) })
+      : t('progress.of', { done: formatBytes(done), total: formatBytes(total) })
+  return (
+    <Stack gap={4} miw={140}>
+      {total !== null && total > 0 && (
+        <Progress.Root size="sm">
+          <Progress.Section value={Math.min(100, (100 * done) / total)} aria-label={label} />
+        </Progress.Root>
+      )}
+      <Text size="xs" c="dimmed" className="numbers">
+        {text}
+      </Text>
+    </Stack>
+  )
+}

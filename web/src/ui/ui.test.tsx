@@ -1,0 +1,68 @@
+// @vitest-environment happy-dom
+import { MantineProvider } from '@mantine/core'
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import i18next from 'i18next'
+import type { ReactNode } from 'react'
+import { initReactI18next } from 'react-i18next'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+
+import { resources as en } from '../i18n/en'
+import { theme } from '../theme'
+import { ignoreComposingEnter } from '../util/composing'
+import { ActionButton } from './action-button'
+import { ConfirmDialog } from './confirm-dialog'
+import { IconPlay } from './icons'
+
+beforeAll(() => i18next.use(initReactI18next).init({ lng: 'en', defaultNS: 'common', resources: { en } }))
+afterEach(cleanup)
+
+function show(children: ReactNode) {
+  return render(
+    <MantineProvider theme={theme} env="test">
+      {children}
+    </MantineProvider>,
+  )
+}
+
+test('a dialog that destroys has its focus on Cancel', async () => {
+  const confirm = vi.fn()
+  const close = vi.fn()
+  show(
+    <ConfirmDialog opened title="Delete train_1?" confirm="Delete" onConfirm={confirm} onClose={close}>
+      {null}
+    </ConfirmDialog>,
+  )
+  await waitFor(() => expect(document.activeElement?.textContent).toBe('Cancel'))
+  await userEvent.keyboard('{Enter}')
+  expect(close).toHaveBeenCalledOnce()
+  expect(confirm).not.toHaveBeenCalled()
+})
+
+test('a disabled action can be reached by keyboard, says why, and does nothing', async () => {
+  const act = vi.fn()
+  show(<ActionButton label="Start" icon={IconPlay} reason="It runs already" onClick={act} />)
+  await userEvent.tab()
+  const button = screen.getByRole('button', { name: 'Start' })
+  expect(document.activeElement).toBe(button)
+  expect(button.getAttribute('aria-disabled')).toBe('true')
+  await screen.findByText('It runs already')
+  await userEvent.keyboard('{Enter}')
+  expect(act).not.toHaveBeenCalled()
+})
+
+test('the Enter of an input method does not reach the form', () => {
+  const seen = vi.fn()
+  show(
+    <form onKeyDownCapture={ignoreComposingEnter}>
+      <input aria-label="name" onKeyDown={seen} />
+    </form>,
+  )
+  const input = screen.getByLabelText('name')
+  // `fireEvent` answers false when the default, here the submit, was prevented.
+  expect(fireEvent.keyDown(input, { key: 'Enter', isComposing: true })).toBe(false)
+  expect(fireEvent.keyDown(input, { key: 'Enter', keyCode: 229 })).toBe(false)
+  expect(seen).not.toHaveBeenCalled()
+  expect(fireEvent.keyDown(input, { key: 'Enter' })).toBe(true)
+  expect(seen).toHaveBeenCalledOnce()
+})

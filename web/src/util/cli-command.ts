@@ -1,0 +1,31 @@
+// The `berth` command with the same effect as a form: it teaches the command line to those who start in a browser.
+
+import type { CreateInstance } from '../api/types'
+import { GIB, MIB } from './format'
+import { quoteWord } from './shell-words'
+
+function size(bytes: number): string {
+  if (bytes % GIB === 0) return `${bytes / GIB}G`
+  if (bytes % MIB === 0) return `${bytes / MIB}M`
+  return String(bytes)
+}
+
+export function createCommand(request: CreateInstance): string {
+  const words = ['berth', 'create', quoteWord(request.name || 'NAME')]
+  if (request.image) words.push('--image', quoteWord(request.image))
+  words.push('--cpus', String(request.cpus), '--memory', size(request.memory_bytes))
+  if (request.shm_bytes) words.push('--shm', size(request.shm_bytes))
+  if (request.gpus) words.push('--gpus', String(request.gpus))
+  for (const [key, value] of Object.entries(request.env ?? {}))
+    words.push('--env', quoteWord(`${key}=${value}`))
+  if (request.command?.length) words.push('--', ...request.command.map(quoteWord))
+  return words.join(' ')
+}
+
+export function shellCommand(name: string): string {
+  return `berth exec -t ${quoteWord(name)} -- sh`
+}
+
+export function logsCommand(name: string): string {
+  return `berth logs -f ${quoteWord(name)}`
+}

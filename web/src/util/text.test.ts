@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+
+import { createCommand } from './cli-command'
+import { formatAgo, formatBytes, GIB, MIB } from './format'
+import { LINE_LIMIT, LogLines, plainLine } from './log-lines'
+import { paths, safeNext } from './path-builder'
+import { quoteWord, splitWords } from './shell-words'
+
+describe('splitWords', () => {
+  const check = (text: string, expected: string[] | null) =>
+    test(text, () => expect(splitWords(text)).toEqual(expected))
+  check('', [])
+  check('  python  train.py ', ['python', 'train.py'])
+  check(`sh -c 'echo "a b"'`, ['sh', '-c', 'echo "a b"'])
+  check('echo "a \\"b\\" $HOME"', ['echo', 'a "b" $HOME'])
+  check('a\\ b c', ['a b', 'c'])
+  check(`a''b ''`, ['ab', ''])
+  check('echo "open', null)
+})
+
+test('a quoted word is read back as it was', () => {
+  for (const word of ['', 'plain', 'a b', `it's`, '$HOME', '"', '\\', '中文', 'a\nb']) {
+    expect(splitWords(quoteWord(word)), word).toEqual([word])
+  }
+})
+
+test('the command says what the form says', () => {
+  const command = createCommand({
+    name: 'train_1',
+    image: 'localhost/berth/base:latest',
+    cpus: 1.5,
+    memory_bytes: 8 * GIB,
+    shm_bytes: 512 * MIB,
+    gpus: 2,
+    env: { GREETING: 'hello you' },
+    command: ['python', 'train.py', 'a b'],
+  })
+  expect(command).toBe(
+    `berth create train_1 --image localhost/berth/base:latest --cpus 1.5 --memory 8G --shm 512M --gpus 2 --env 'GREETING=hello you' -- python train.py 'a b'`,
+  )
+})
+
+describe('formatBytes', () => {
+  const check = (bytes: number, expected: string) =>
+    test(expected, () => expect(formatBytes(bytes)).toBe(expected))
+  check(0, '0 B')
+  check(1023, '1023 B')
+  check(1024, '1 KiB')
+  check(1024 * 1024 - 1, '1 MiB')
+  check(1.5 * GIB, '1.5 GiB')
+  check(298 * MIB, '298 MiB')
+})
+
+test('formatAgo speaks the language', () => {
+  const now = new Date('2026-01-02T00:00:00Z')
+  expect(formatAgo(new Date('2026-01-01T22:59:00Z'), now, 'en')).toBe('1 hour ago')
+  expect(formatAgo(new Date('2026-01-01T23:59:50Z'), now, 'en')).toBe('now')
+  expect(formatAgo(new Date('2026-01-01T23:55:00Z'), now, 'zh-CN')).toContain('5')
+})
+
+describe('plainLine', () => {
+  const check = (raw: string, expected: string) => test(expected, () => expect(plainLine(raw)).toBe(expected))
+  check('\u001b[1;31mred\u001b[0m text', 'red text')
+  check('\u001b]0;title\u0007after title', 'after title')
+  check('10%\r50%\r100%', '100%')
+  check('windows line\r', 'windows line')
+})
+
+test('log lines come whole however they are cut, and only the last are kept', () => {
+  const lines = new LogLines()
+  lines.push('one\ntw')
+  lines.push('o\nthree')
+  expect(lines.text()).toBe('one\ntwo\nthree')
+  lines.push('\n'.repeat(LINE_LIMIT))
+  expect(lines.text().split('\n')).toHaveLength(LINE_LIMIT)
+  expect(lines.cut).toBe(true)
+})
+
+describe('safeNext stays on this site', () => {
+  const check = (next: string | undefined, expected: string) =>
+    test(String(next), () => expect(safeNext(next)).toBe(expected))
+  check('/instances/a?x=1', '/instances/a?x=1')
+  check('//evil.example', '/')
+  check('/\\evil.example', '/')
+  check('https://evil.example', '/')
+  check('/login?next=/login', '/')
+  check(undefined, '/')
+})
+
+test('names are escaped in paths', () => {
+  expect(paths.instance('a/b', 'logs')).toBe('/instances/a%2Fb/logs')
+})
