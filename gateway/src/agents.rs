@@ -1,0 +1,183 @@
+//! The gateway's side of every instance's agent: dial a port, run a process, attach to a terminal.
+//!
+//! The gateway never connects into an instance. For each one it listens behind a door of that instance alone, the
+//! agent keeps a link to it, and every call is one request on the link, answered on a connection of its own (see
+//! [`envd_api::agent`] for the protocol and [`door`] for the listening). Nothing that comes through a door is trusted:
+//! messages are bounded, waits have limits, and what one instance does touches no other.
+//!
+//! This module knows no users and no policy: whoever calls it has already been allowed to.
+
+mod door;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use envd_api::agent::{
+    Call, ChunkReader, ChunkWriter, Exec, Passed, ProtocolError, Received, Refusal, Terminal, receive_reply,
+};
+use gateway_api::InstanceId;
+use tokio::{net::UnixStream, time::timeout};
+
+use self::door::Door;
+use crate::tasks::Tasks;
+
+/// How long a call waits for an agent that is not linked; an agent links again well within this.
+const LINK_WAIT: Duration = Duration::from_secs(4);
+/// How long a call waits for its answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// How long an answer may still come after the link that carried its request broke.
+const BROKEN_LINK_GRACE: Duration = Duration::from_secs(1);
+/// The longest sentence of an agent that is shown to a user.
+const SENTENCE_MAX: usize = 300;
+
+/// The agents of all instances. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Agents {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    data: PathBuf,
+    tasks: Tasks,
+    doors: Mutex<HashMap<InstanceId, Arc<Door>>>,
+    /// Held while a door is opened, so that two callers do not open the same one twice.
+    opening: tokio::sync::Mutex<()>,
+}
+
+/// A process in an instance. It is hung up (`SIGHUP`) when `input` is dropped before the process has ended.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) input: ChunkWriter,
+    pub(crate) output: ChunkReader,
+}
+
+/// Why an agent did not do what was asked. The text is for the user.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AgentError {
+    #[error("the instance does not answer: its agent is not connected")]
+    NotLinked,
+    #[error("the instance did not answer in time")]
+    TimedOut,
+    #[error("{message}")]
+    Refused { refusal: Refusal, message: String },
+    #[error("the instance's agent broke off the conversation")]
+    Protocol(#[source] ProtocolError),
+}
+
+// === impl Agents ===
+
+impl Agents {
+    /// Doors live below `data`; every connection is a task of `tasks`.
+    pub(crate) fn new(data: &Path, tasks: Tasks) -> Self {
+        let shared = Shared {
+            data: data.to_owned(),
+            tasks,
+            doors: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Listens behind an instance's door; its directory must be there. Opening an open door changes nothing, unless
+    /// the directory has been made anew since.
+    pub(crate) async fn open(&self, instance: &InstanceId) -> io::Result<()> {
+        let _one_at_a_time = self.shared.opening.lock().await;
+        let directory = envd_api::agent::door(&self.shared.data, instance);
+        let old = self.door(instance);
+        if old.as_ref().is_some_and(|door| door.is_in(&directory)) {
+            return Ok(());
+        }
+        let door = Door::open(&directory, &self.shared.tasks)?;
+        if let Some(old) = self.doors().insert(instance.clone(), door) {
+            old.close();
+        }
+        Ok(())
+    }
+
+    /// Stops listening and ends the link. Processes that are attached stay attached.
+    pub(crate) fn close(&self, instance: &InstanceId) {
+        if let Some(door) = self.doors().remove(instance) {
+            door.close();
+        }
+    }
+
+    /// A byte stream to a port on the instance's own loopback.
+    pub(crate) async fn dial(&self, instance: &InstanceId, port: u16) -> Result<Passed, AgentError> {
+        match self.call(instance, Call::Dial { port }).await? {
+            (_, Received::Descriptor(passed)) => Ok(passed),
+            (stream, Received::Stream) => Ok(Passed::relayed(stream)?),
+            (_, Received::Refused { refusal, message }) => Err(AgentError::refused(refusal, &message)),
+        }
+    }
+
+    /// Runs a process in the instance.
+    pub(crate) async fn exec(&self, instance: &InstanceId, exec: Exec) -> Result<Process, AgentError> {
+        self.process(instance, Call::Exec(exec)).await
+    }
+
+    /// Attaches to a persistent terminal of the instance, which is made on first use.
+    pub(crate) async fn terminal(
+        &self,
+        instance: &InstanceId,
+        terminal: Terminal,
+    ) -> Result<Process, AgentError> {
+        self.process(instance, Call::Terminal(terminal)).await
+    }
+
+    async fn process(&self, instance: &InstanceId, call: Call) -> Result<Process, AgentError> {
+        match self.call(instance, call).await? {
+            (stream, Received::Stream) => {
+                let (read, write) = stream.into_split();
+                Ok(Process { input: ChunkWriter::new(write), output: ChunkReader::new(read) })
+            }
+            (_, Received::Descriptor(_)) => {
+                Err(ProtocolError::Descriptor("a descriptor in place of a stream").into())
+            }
+            (_, Received::Refused { refusal, message }) => Err(AgentError::refused(refusal, &message)),
+        }
+    }
+
+    async fn call(&self, instance: &InstanceId, call: Call) -> Result<(UnixStream, Received), AgentError> {
+        let door = self.door(instance).ok_or(AgentError::NotLinked)?;
+        let link = timeout(LINK_WAIT, door.link()).await.map_err(|_| AgentError::NotLinked)??;
+        let answer = async {
+            let mut stream = door.ask(&link, call).await?;
+            let received = receive_reply(&mut stream).await?;
+            Ok((stream, received))
+        };
+        timeout(ANSWER_LIMIT, answer).await.map_err(|_| AgentError::TimedOut)?
+    }
+
+    fn door(&self, instance: &InstanceId) -> Option<Arc<Door>> {
+        self.doors().get(instance).cloned()
+    }
+
+    fn doors(&self) -> MutexGuard<'_, HashMap<InstanceId, Arc<Door>>> {
+        self.shared.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl AgentError ===
+
+impl AgentError {
+    /// A refusal in the agent's words, made fit to be shown: they come from inside the instance.
+    fn refused(refusal: Refusal, message: &str) -> Self {
+        let message: String = message.chars().filter(|c| !c.is_control()).take(SENTENCE_MAX).collect();
+        let message = if message.is_empty() { "the instance refused".to_owned() } else { message };
+        Self::Refused { refusal, message }
+    }
+}
+
+impl From<ProtocolError> for AgentError {
+    fn from(error: ProtocolError) -> Self {
+        Self::Protocol(error)
+    }
+}

@@ -1,0 +1,177 @@
+//! What a request for an instance may ask for. Each mistake has a sentence of its own.
+
+use envd_api::control::NodeReport;
+use gateway_api::{CreateInstance, instance::MEMORY_MIN_BYTES};
+use oci_spec::distribution::Reference;
+
+use crate::error::Error;
+
+const ENV_MAX: usize = 256;
+const ENV_BYTES_MAX: usize = 64 << 10;
+const COMMAND_BYTES_MAX: usize = 128 << 10;
+const REFERENCE_BYTES_MAX: usize = 512;
+
+/// The reference must parse, and must be a name, not the id of some image on the machine.
+pub(super) fn image(text: &str) -> Result<(), Error> {
+    let bad = |why: &str| Error::BadImage {
+        reference: text.chars().filter(|letter| !letter.is_control()).take(128).collect(),
+        why: why.to_owned(),
+    };
+    if text.is_empty() {
+        return Err(bad("it is empty"));
+    }
+    if text.len() > REFERENCE_BYTES_MAX {
+        return Err(bad("it is too long"));
+    }
+    text.parse::<Reference>().map(drop).map_err(|error| bad(&error.to_string()))
+}
+
+/// Numbers, variables and the command. `node` is the largest machine, where it is known.
+pub(super) fn request(wanted: &CreateInstance, node: Option<&NodeReport>) -> Result<(), Error> {
+    resources(wanted)?;
+    if let Some(node) = node {
+        fits(wanted, node)?;
+    }
+    environment(wanted)?;
+    command(wanted)
+}
+
+fn resources(wanted: &CreateInstance) -> Result<(), Error> {
+    if !wanted.cpus.is_finite() || wanted.cpus < 0.01 {
+        return Err(bad("cpus", "it must be at least 0.01"));
+    }
+    if wanted.memory_bytes < MEMORY_MIN_BYTES {
+        return Err(bad("memory_bytes", "it must be at least 64 MiB"));
+    }
+    match wanted.shm_bytes {
+        Some(0) => Err(bad("shm_bytes", "it must be more than 0")),
+        Some(shm) if shm > wanted.memory_bytes => {
+            Err(bad("shm_bytes", "it must not be more than the instance's memory"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn fits(wanted: &CreateInstance, node: &NodeReport) -> Result<(), Error> {
+    let too_large = |field, wanted: String, largest: String| Err(Error::TooLarge { field, wanted, largest });
+    if wanted.cpus > node.cpus {
+        return too_large("cpus", wanted.cpus.to_string(), node.cpus.to_string());
+    }
+    if wanted.memory_bytes > node.memory_bytes {
+        return too_large("memory_bytes", gibibytes(wanted.memory_bytes), gibibytes(node.memory_bytes));
+    }
+    if wanted.gpus > node.gpus {
+        return too_large("gpus", wanted.gpus.to_string(), node.gpus.to_string());
+    }
+    Ok(())
+}
+
+fn environment(wanted: &CreateInstance) -> Result<(), Error> {
+    if wanted.env.len() > ENV_MAX {
+        return Err(bad("env", "there are more than 256 variables"));
+    }
+    if wanted.env.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>() > ENV_BYTES_MAX {
+        return Err(bad("env", "the variables are longer than 64 KiB together"));
+    }
+    for (key, value) in &wanted.env {
+        if key.is_empty() || key.contains('=') || key.chars().any(char::is_control) {
+            return Err(bad("env", "a variable's name is empty, or holds `=` or a control character"));
+        }
+        if value.contains('\0') {
+            return Err(Error::BadValue { field: "env", why: format!("the value of `{key}` holds a NUL") });
+        }
+    }
+    Ok(())
+}
+
+fn command(wanted: &CreateInstance) -> Result<(), Error> {
+    if wanted.command.first().is_some_and(String::is_empty) {
+        return Err(bad("command", "its first word is empty"));
+    }
+    if wanted.command.iter().any(|word| word.contains('\0')) {
+        return Err(bad("command", "a word of it holds a NUL"));
+    }
+    if wanted.command.iter().map(String::len).sum::<usize>() > COMMAND_BYTES_MAX {
+        return Err(bad("command", "it is longer than 128 KiB"));
+    }
+    Ok(())
+}
+
+fn bad(field: &'static str, why: &str) -> Error {
+    Error::BadValue { field, why: why.to_owned() }
+}
+
+fn gibibytes(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
+    let gibibytes = bytes as f64 / f64::from(1 << 30);
+    format!("{gibibytes:.1} GiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use envd_api::control::EngineState;
+
+    use super::*;
+
+    fn asks() -> CreateInstance {
+        CreateInstance {
+            name: "a".to_owned(),
+            image: None,
+            cpus: 1.0,
+            memory_bytes: 1 << 30,
+            shm_bytes: None,
+            gpus: 0,
+            env: BTreeMap::new(),
+            command: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_mistake_has_its_own_sentence() {
+        let node = NodeReport {
+            name: "n".to_owned(),
+            cpus: 2.0,
+            memory_bytes: 4 << 30,
+            gpus: 0,
+            engine: EngineState::Ready,
+        };
+        let env = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+        let mistakes = [
+            CreateInstance { cpus: 0.0, ..asks() },
+            CreateInstance { cpus: f64::NAN, ..asks() },
+            CreateInstance { cpus: 3.0, ..asks() },
+            CreateInstance { memory_bytes: 1, ..asks() },
+            CreateInstance { memory_bytes: 5 << 30, ..asks() },
+            CreateInstance { shm_bytes: Some(0), ..asks() },
+            CreateInstance { shm_bytes: Some(2 << 30), ..asks() },
+            CreateInstance { gpus: 1, ..asks() },
+            CreateInstance { env: env("", ""), ..asks() },
+            CreateInstance { env: env("A=B", ""), ..asks() },
+            CreateInstance { env: env("A\nB", ""), ..asks() },
+            CreateInstance { env: env("A", "\0"), ..asks() },
+            CreateInstance { command: vec![String::new()], ..asks() },
+            CreateInstance { command: vec!["a\0".to_owned()], ..asks() },
+        ];
+        let sentences: Vec<_> =
+            mistakes.iter().map(|wanted| request(wanted, Some(&node)).unwrap_err().to_string()).collect();
+        insta::assert_snapshot!(sentences.join("\n"));
+        request(&asks(), Some(&node)).unwrap();
+    }
+
+    #[test]
+    fn images_are_names() {
+        for right in [
+            "python:3.12",
+            "localhost/berth/base:latest",
+            "registry.example.org:5000/a/b@sha256:0000000000000000000000000000000000000000000000000000000000000000",
+        ] {
+            image(right).unwrap();
+        }
+        let id = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+        for wrong in ["", "A B", "python/Upper", "a:b:c", "../etc", &id[7..], "x@sha256:12"] {
+            assert!(image(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Passwords: argon2id, a few at a time, the same work for those who exist and those who do not.
+
+use argon2::{
+    Argon2,
+    password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash},
+};
+use gateway_api::session::{PASSWORD_MAX_BYTES, PASSWORD_MIN_CHARS};
+use tokio::sync::Semaphore;
+
+use crate::error::Error;
+
+/// How many are hashed at once: each takes 19 MiB and a core, and strangers may ask for them.
+const AT_ONCE: usize = 2;
+
+/// The hasher. One per process.
+#[derive(Debug)]
+pub(crate) struct Passwords {
+    places: Semaphore,
+    /// What the password of nobody is compared with, so that it costs the same.
+    nobody: String,
+}
+
+impl Passwords {
+    pub(crate) fn new() -> Result<Self, Error> {
+        Ok(Self { places: Semaphore::new(AT_ONCE), nobody: hash(&random())? })
+    }
+
+    pub(crate) async fn hash(&self, password: String) -> Result<String, Error> {
+        let _place = self.place().await?;
+        blocking(move || hash(&password)).await?
+    }
+
+    /// Whether `password` is the one behind `hash`; with no hash, takes as long and says no.
+    pub(crate) async fn verify(&self, password: String, hash: Option<String>) -> Result<bool, Error> {
+        let _place = self.place().await?;
+        let known = hash.is_some();
+        let hash = hash.unwrap_or_else(|| self.nobody.clone());
+        let matches = blocking(move || {
+            let parsed =
+                PasswordHash::new(&hash).map_err(|error| Error::Internal(error.to_string().into()))?;
+            Ok::<_, Error>(Argon2::default().verify_password(password.as_bytes(), &parsed).is_ok())
+        })
+        .await??;
+        Ok(known && matches)
+    }
+
+    async fn place(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
+        self.places.acquire().await.map_err(|error| Error::Internal(error.into()))
+    }
+}
+
+/// A password that somebody can read out over the telephone: 20 letters and digits (103 bits), none alike.
+pub(crate) fn random() -> String {
+    const LETTERS: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+    std::iter::repeat_with(|| char::from(LETTERS[rand::random_range(0..LETTERS.len())])).take(20).collect()
+}
+
+/// The rule for a password that a user chooses.
+pub(crate) fn check(password: &str) -> Result<(), Error> {
+    if password.chars().count() < PASSWORD_MIN_CHARS {
+        return Err(Error::WeakPassword { why: "it has fewer than 8 characters" });
+    }
+    if password.len() > PASSWORD_MAX_BYTES {
+        return Err(Error::WeakPassword { why: "it is longer than 1024 bytes" });
+    }
+    Ok(())
+}
+
+fn hash(password: &str) -> Result<String, Error> {
+    Argon2::default()
+        .hash_password(password.as_bytes())
+        .map(|hash| hash.to_string())
+        .map_err(|error| Error::Internal(error.to_string().into()))
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(error.into()))
+}

@@ -1,0 +1,104 @@
+//! The cluster behind this gateway: envd's client, and what is known of its health.
+
+use std::{path::Path, sync::RwLock};
+
+use envd_api::{
+    client::EnvdClient,
+    control::{EngineState, NodeReport},
+};
+use gateway_api::instance::{Status, WaitReason};
+
+/// One cluster.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) envd: EnvdClient,
+    known: RwLock<Known>,
+}
+
+/// What the last answer said.
+#[derive(Debug, Clone)]
+struct Known {
+    health: Health,
+    node: Option<NodeReport>,
+}
+
+/// Whether the cluster can act now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Health {
+    /// Nothing is known yet.
+    New,
+    Ready,
+    ClusterUnreachable {
+        message: String,
+    },
+    EngineUnreachable {
+        message: String,
+    },
+}
+
+impl Cluster {
+    pub(crate) fn new(data: &Path) -> Self {
+        Self {
+            envd: EnvdClient::new(data.join("envd.sock")),
+            known: RwLock::new(Known { health: Health::New, node: None }),
+        }
+    }
+
+    /// Notes the health; answers whether it is news.
+    pub(crate) fn note(&self, health: Health) -> bool {
+        let mut known = self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let news = known.health != health;
+        if news {
+            tracing::info!(?health, "the cluster's health changed");
+        }
+        known.health = health;
+        news
+    }
+
+    pub(crate) fn note_node(&self, node: NodeReport) {
+        self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner).node = Some(node);
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        self.known().health
+    }
+
+    /// The machine as last reported.
+    pub(crate) fn node(&self) -> Option<NodeReport> {
+        self.known().node
+    }
+
+    /// What a user sees while the cluster cannot act: an instance that should be on its way waits, and for what.
+    pub(crate) fn seen(&self, status: Status) -> Status {
+        match status {
+            Status::Waiting { .. } | Status::Pulling { .. } | Status::Starting => match self.health() {
+                Health::Ready | Health::New => status,
+                Health::ClusterUnreachable { message } => {
+                    Status::Waiting { reason: WaitReason::ClusterUnreachable, message }
+                }
+                Health::EngineUnreachable { message } => {
+                    Status::Waiting { reason: WaitReason::EngineUnreachable, message }
+                }
+            },
+            Status::Running { .. }
+            | Status::Stopping
+            | Status::Stopped { .. }
+            | Status::Succeeded
+            | Status::Failed { .. }
+            | Status::Deleting => status,
+        }
+    }
+
+    fn known(&self) -> Known {
+        self.known.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+}
+
+impl From<EngineState> for Health {
+    fn from(engine: EngineState) -> Self {
+        match engine {
+            EngineState::Ready => Self::Ready,
+            EngineState::Unreachable { message } => Self::EngineUnreachable { message },
+        }
+    }
+}

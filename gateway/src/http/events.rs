@@ -1,0 +1,57 @@
+//! `GET /events`: one stream of news per browser.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use axum::{
+    extract::State,
+    response::sse::{Event, KeepAlive, Sse},
+};
+use futures_util::{Stream, stream};
+use gateway_api::Problem;
+use serde_json::json;
+
+use super::caller::Caller;
+use crate::{app::App, events::What};
+
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+#[utoipa::path(get, path = "/events", operation_id = "events", responses(
+    (status = 200, content_type = "text/event-stream", body = String, description =
+        "`event: instance` with an `Instance`, `event: instance_deleted` with `{id}`. The first event is `ready`. \
+         Read the lists after each (re)connect: news is not repeated"),
+    (status = 401, body = Problem),
+))]
+pub(super) async fn events(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let news = app.events.listen();
+    let stopping = app.tasks.stopping();
+    let stream = stream::unfold((news, true), move |(mut news, first)| {
+        let (stopping, me) = (stopping.clone(), caller.user.id);
+        async move {
+            if first {
+                return Some((Ok(Event::default().event("ready").data("{}")), (news, false)));
+            }
+            loop {
+                // Falling behind ends the stream too: the client connects again and reads the lists.
+                let heard = tokio::select! {
+                    () = stopping.cancelled() => return None,
+                    heard = news.recv() => heard.ok()?,
+                };
+                if heard.owner == me {
+                    return Some((Ok(event(&heard.what)), (news, false)));
+                }
+            }
+        }
+    });
+    Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT))
+}
+
+fn event(what: &What) -> Event {
+    let (name, data) = match what {
+        What::Changed(instance) => ("instance", json!(instance)),
+        What::Deleted(id) => ("instance_deleted", json!({ "id": id })),
+    };
+    Event::default().event(name).data(data.to_string())
+}

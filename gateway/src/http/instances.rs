@@ -1,0 +1,105 @@
+//! Instances over HTTP.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use gateway_api::{CreateInstance, Instance, Page, Problem};
+use http::StatusCode;
+
+use super::{body::Json, caller::Caller};
+use crate::{app::App, error::Error};
+
+type Accepted = Result<(StatusCode, Json<Instance>), Error>;
+
+#[utoipa::path(get, path = "/instances", operation_id = "list_instances", responses(
+    (status = 200, body = Page<Instance>),
+    (status = 401, body = Problem),
+))]
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Page<Instance>>, Error> {
+    Ok(Json(Page { items: app.instances(&caller.user).await? }))
+}
+
+#[utoipa::path(post, path = "/instances", operation_id = "create_instance", request_body = CreateInstance, responses(
+    (status = 201, body = Instance),
+    (status = 400, body = Problem),
+    (status = 401, body = Problem),
+    (status = 409, body = Problem, description = "`name_taken`"),
+    (status = 422, body = Problem),
+))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(wanted): Json<CreateInstance>,
+) -> Accepted {
+    Ok((StatusCode::CREATED, Json(app.create_instance(&caller.user, wanted).await?)))
+}
+
+#[utoipa::path(get, path = "/instances/{name}", operation_id = "show_instance", params(
+    ("name" = String, Path, description = "name, slug or id"),
+), responses(
+    (status = 200, body = Instance),
+    (status = 401, body = Problem),
+    (status = 404, body = Problem),
+))]
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Result<Json<Instance>, Error> {
+    Ok(Json(app.instance(&caller.user, &name).await?))
+}
+
+#[utoipa::path(delete, path = "/instances/{name}", operation_id = "delete_instance", params(
+    ("name" = String, Path, description = "name, slug or id"),
+), responses(
+    (status = 202, body = Instance, description = "it will be gone soon; the user's storage stays"),
+    (status = 401, body = Problem),
+    (status = 404, body = Problem),
+))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Accepted {
+    Ok((StatusCode::ACCEPTED, Json(app.delete_instance(&caller.user, &name).await?)))
+}
+
+#[utoipa::path(post, path = "/instances/{name}/start", operation_id = "start_instance", params(
+    ("name" = String, Path, description = "name, slug or id"),
+), responses(
+    (status = 202, body = Instance),
+    (status = 401, body = Problem),
+    (status = 404, body = Problem),
+    (status = 409, body = Problem, description = "`wrong_state`"),
+))]
+pub(super) async fn start(State(app): State<Arc<App>>, caller: Caller, Path(name): Path<String>) -> Accepted {
+    Ok((StatusCode::ACCEPTED, Json(app.start_instance(&caller.user, &name).await?)))
+}
+
+#[utoipa::path(post, path = "/instances/{name}/stop", operation_id = "stop_instance", params(
+    ("name" = String, Path, description = "name, slug or id"),
+), responses(
+    (status = 202, body = Instance, description = "all its files stay"),
+    (status = 401, body = Problem),
+    (status = 404, body = Problem),
+    (status = 409, body = Problem, description = "`wrong_state`"),
+))]
+pub(super) async fn stop(State(app): State<Arc<App>>, caller: Caller, Path(name): Path<String>) -> Accepted {
+    Ok((StatusCode::ACCEPTED, Json(app.stop_instance(&caller.user, &name).await?)))
+}
+
+#[utoipa::path(post, path = "/instances/{name}/restart", operation_id = "restart_instance", params(
+    ("name" = String, Path, description = "name, slug or id"),
+), responses(
+    (status = 202, body = Instance),
+    (status = 401, body = Problem),
+    (status = 404, body = Problem),
+    (status = 409, body = Problem, description = "`wrong_state`"),
+))]
+pub(super) async fn restart(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Accepted {
+    Ok((StatusCode::ACCEPTED, Json(app.restart_instance(&caller.user, &name).await?)))
+}

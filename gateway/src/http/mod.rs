@@ -1,0 +1,129 @@
+//! The console and the API: the only place that knows axum. Handlers read a request, call [`App`], and shape the
+//! answer; what the product does is in `app/`.
+
+mod body;
+mod caller;
+mod console;
+mod events;
+mod health;
+mod images;
+mod instances;
+mod logs;
+mod port;
+mod problem;
+mod process;
+mod session;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{Router, extract::DefaultBodyLimit, middleware, response::IntoResponse, routing::get};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+use utoipa::OpenApi;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{app::App, error::Error};
+
+/// How long answers that are under way may take when the process stops.
+const DRAIN: Duration = Duration::from_secs(5);
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Berth",
+        description = "A machine of one's own behind one door. Errors are `application/problem+json`; branch on `code`. \
+                       Browsers carry the session in a cookie, everyone else as `Authorization: Bearer`.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    components(schemas(
+        gateway_api::Problem,
+        gateway_api::stream::ExecStart,
+        gateway_api::stream::FromClient,
+        gateway_api::stream::FromServer
+    ))
+)]
+struct Description;
+
+/// Serves until the process is told to stop, then drains.
+pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) -> std::io::Result<()> {
+    let stopping = app.tasks.stopping();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let told = stopping.clone();
+    app.tasks.spawn("signals", async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            () = told.cancelled() => {}
+        }
+        tracing::info!("stopping");
+        told.cancel();
+    });
+    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
+    let stop = stopping.clone();
+    let server = axum::serve(listener, service).with_graceful_shutdown(async move { stop.cancelled().await });
+    tokio::select! {
+        ended = server => ended,
+        () = async { stopping.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(()),
+    }
+}
+
+/// The API's description as it is checked in.
+pub(crate) fn openapi_json() -> String {
+    api().1.to_pretty_json().unwrap_or_default()
+}
+
+fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
+    let v1 = OpenApiRouter::new()
+        .routes(routes!(session::sign_in, session::sign_out))
+        .routes(routes!(session::me))
+        .routes(routes!(session::change_password))
+        .routes(routes!(instances::list, instances::create))
+        .routes(routes!(instances::show, instances::delete))
+        .routes(routes!(instances::start))
+        .routes(routes!(instances::stop))
+        .routes(routes!(instances::restart))
+        .routes(routes!(logs::read))
+        .routes(routes!(logs::follow))
+        .routes(routes!(process::exec))
+        .routes(routes!(process::terminal))
+        .routes(routes!(port::port))
+        .routes(routes!(images::images))
+        .routes(routes!(images::nodes))
+        .routes(routes!(events::events));
+    OpenApiRouter::with_openapi(Description::openapi())
+        .nest("/api/v1", v1)
+        .routes(routes!(health::healthz))
+        .split_for_parts()
+}
+
+fn router(app: Arc<App>) -> Router {
+    let (api, _) = api();
+    api.route("/api/v1/openapi.json", get(openapi))
+        .route("/api/{*rest}", axum::routing::any(async || Error::NoSuchRoute))
+        .fallback(console::serve)
+        .method_not_allowed_fallback(async || Error::NoSuchMethod)
+        .layer(DefaultBodyLimit::max(body::LIMIT))
+        .layer(middleware::from_fn(problem::number))
+        .with_state(app)
+}
+
+async fn openapi() -> impl IntoResponse {
+    ([(http::header::CONTENT_TYPE, "application/json")], openapi_json())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checked_in_description_is_the_code() {
+        let checked_in = include_str!("../../api/openapi.json");
+        assert!(
+            checked_in.trim_end() == openapi_json(),
+            "gateway/api/openapi.json is stale: run `make openapi`"
+        );
+    }
+}

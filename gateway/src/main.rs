@@ -1,0 +1,144 @@
+//! The gateway: the one door. Holds what should be, decides who may, and carries people into their instances.
+//!
+//! `main.rs` reads the settings, builds, serves and drains; nothing else.
+
+mod agents;
+mod app;
+mod auth;
+mod clusters;
+mod config;
+mod error;
+mod events;
+mod http;
+mod lock;
+mod reconcile;
+mod store;
+mod tasks;
+
+use std::{io::Write as _, process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+
+use crate::{
+    app::{App, NewAdmin},
+    config::Config,
+    store::Store,
+    tasks::Tasks,
+};
+
+/// How long open connections may take to end when the process stops.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+/// The exit code for wrong usage or settings.
+const USAGE: u8 = 64;
+
+const HELP: &str = "\
+usage: gateway [COMMAND]
+
+  (no command)           serve the console and the API
+  check-config           read the settings and say what is wrong with them
+  reset-password USER    give a user a new random password and end their sessions
+  openapi                print the API's description
+
+Settings: the table [gateway] of berth.toml in the data directory; BERTH_DATA, BERTH_HTTP and BERTH_LOG win over it.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["openapi"] => say(&format!("{}\n", http::openapi_json())),
+        ["--version" | "version"] => say(&format!("gateway {}\n", env!("CARGO_PKG_VERSION"))),
+        ["--help" | "help"] => say(HELP),
+        [] => with_config(serve),
+        ["check-config"] => with_config(|_| Ok(say("the settings are fine\n"))),
+        ["reset-password", user] => with_config(|config| reset_password(config, user)),
+        [..] => {
+            complain(HELP);
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn with_config(run: impl FnOnce(Config) -> anyhow::Result<ExitCode>) -> ExitCode {
+    let config = match Config::read() {
+        Ok(config) => config,
+        Err(mistakes) => {
+            complain(&format!("{mistakes}\n"));
+            return ExitCode::from(USAGE);
+        }
+    };
+    run(config).unwrap_or_else(|error| {
+        complain(&format!("error: {error:#}\n"));
+        ExitCode::FAILURE
+    })
+}
+
+#[tokio::main]
+async fn serve(config: Config) -> anyhow::Result<ExitCode> {
+    start_log();
+    let _lock = prepare(&config)?;
+    let tasks = Tasks::default();
+    let store = Store::open(&config.data.join("store.db")).await.context("the store cannot be opened")?;
+    let app = App::build(config, store, tasks.clone())?;
+    let listener = TcpListener::bind(app.config.http)
+        .await
+        .with_context(|| format!("cannot listen on {}", app.config.http))?;
+    let address = listener.local_addr()?;
+    let admin = app.ensure_admin().await?;
+    tasks.spawn("place", reconcile::place::run(Arc::clone(&app)));
+    say(&welcome(address, admin));
+    tracing::info!(%address, "ready");
+    http::serve(listener, Arc::clone(&app)).await?;
+    tasks.stop(SHUTDOWN_GRACE).await;
+    app.store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn reset_password(config: Config, user: &str) -> anyhow::Result<ExitCode> {
+    let user = user.parse()?;
+    let store = Store::open(&config.data.join("store.db")).await.context("the store cannot be opened")?;
+    let app = App::build(config, store, Tasks::default())?;
+    let password = app.reset_password(&user).await?;
+    Ok(say(&format!("User     {user}\nPassword {password}\n")))
+}
+
+/// Makes the data directory and takes it for this process alone, before anything binds.
+fn prepare(config: &Config) -> anyhow::Result<lock::Lock> {
+    std::fs::create_dir_all(&config.data)
+        .with_context(|| format!("cannot make the data directory {}", config.data.display()))?;
+    Ok(lock::Lock::take(&config.data.join("gateway.lock"))?)
+}
+
+/// The lines that `make up` ends with. The password is shown this once.
+fn welcome(address: std::net::SocketAddr, admin: Option<NewAdmin>) -> String {
+    let host = if address.ip().is_loopback() || address.ip().is_unspecified() {
+        format!("localhost:{}", address.port())
+    } else {
+        address.to_string()
+    };
+    match admin {
+        Some(NewAdmin { name, password }) => {
+            format!("Console  http://{host}\nUser     {name}\nPassword {password}\n")
+        }
+        None => format!("Console  http://{host}\nUser     admin\n"),
+    }
+}
+
+fn start_log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("BERTH_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,sqlx=warn"));
+    tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).init();
+}
+
+/// Writes to standard output, which may be closed: nobody to tell then.
+fn say(text: &str) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    ExitCode::SUCCESS
+}
+
+fn complain(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,185 @@
+//! Tells the cluster what should be and writes down what is.
+//!
+//! The loop follows envd's watch for as long as it lasts. envd forgets goals when it restarts, so the watch begins with
+//! a report of the generations that envd works towards; every instance whose generation differs is put again. Doors are
+//! opened after the put, since envd makes their directories.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use envd_api::{
+    client::ClientError,
+    control::{Observation, Observed, PutInstance, WatchEvent},
+};
+use futures_util::StreamExt as _;
+use gateway_api::{Goal, InstanceId};
+
+use super::status::status;
+use crate::{app::App, clusters::Health, error::chain, events::What, store::StoreError};
+
+/// How often the loop looks without being told to.
+const CLOCK: Duration = Duration::from_secs(5);
+/// How long it rests before it tries a cluster that did not answer.
+const REST: Duration = Duration::from_millis(300);
+
+/// What can interrupt the loop.
+#[derive(Debug, thiserror::Error)]
+enum Interrupted {
+    #[error("the cluster did not answer")]
+    Cluster(#[from] ClientError),
+    #[error("the watch ended")]
+    Ended,
+    #[error("the store did not answer")]
+    Store(#[from] StoreError),
+}
+
+/// Runs until the process stops.
+pub(crate) async fn run(app: Arc<App>) {
+    let stopping = app.tasks.stopping();
+    loop {
+        let interrupted = tokio::select! {
+            () = stopping.cancelled() => return,
+            interrupted = follow(&app) => interrupted,
+        };
+        let message = chain(&interrupted);
+        tracing::debug!(message, "interrupted");
+        match interrupted {
+            Interrupted::Cluster(_) | Interrupted::Ended => {
+                if app.cluster.note(Health::ClusterUnreachable { message: "envd does not answer".to_owned() })
+                {
+                    announce_passing(&app).await;
+                }
+            }
+            Interrupted::Store(_) => tracing::error!(message, "cannot reconcile"),
+        }
+        tokio::select! {
+            () = stopping.cancelled() => return,
+            () = tokio::time::sleep(REST) => {}
+        }
+    }
+}
+
+/// The generation of each instance that envd works towards.
+type Told = HashMap<InstanceId, Option<u64>>;
+
+async fn follow(app: &App) -> Interrupted {
+    let mut watch = std::pin::pin!(app.cluster.envd.watch());
+    let mut clock = tokio::time::interval(CLOCK);
+    let mut told = Told::new();
+    // Nothing is told before the first report: it says what envd knows already.
+    let mut ready = false;
+    loop {
+        let step = tokio::select! {
+            event = watch.next() => match event {
+                None => return Interrupted::Ended,
+                Some(Err(error)) => return error.into(),
+                Some(Ok(event)) => {
+                    ready = true;
+                    hear(app, &mut told, event).await
+                }
+            },
+            () = app.wake.notified(), if ready => tell(app, &mut told).await,
+            _ = clock.tick(), if ready => refresh(app, &mut told).await,
+        };
+        if let Err(interrupted) = step {
+            return interrupted;
+        }
+    }
+}
+
+async fn hear(app: &App, told: &mut Told, event: WatchEvent) -> Result<(), Interrupted> {
+    match event {
+        WatchEvent::Report(report) => {
+            let news = app.cluster.note(report.engine.into());
+            *told = report.instances.iter().map(|seen| (seen.id.clone(), seen.generation)).collect();
+            for observed in report.instances {
+                apply(app, told, observed).await?;
+            }
+            if news {
+                announce_passing(app).await;
+            }
+            refresh(app, told).await
+        }
+        WatchEvent::Observed(observed) => {
+            told.insert(observed.id.clone(), observed.generation);
+            apply(app, told, observed).await
+        }
+    }
+}
+
+/// The clock's round: what the machine has, and whatever was missed.
+async fn refresh(app: &App, told: &mut Told) -> Result<(), Interrupted> {
+    match app.cluster.envd.node().await {
+        Ok(node) => app.cluster.note_node(node),
+        Err(ClientError::Refused { message, .. }) => tracing::warn!(message, "the node did not report"),
+        Err(error @ (ClientError::Unreachable { .. } | ClientError::Protocol(_))) => return Err(error.into()),
+    }
+    app.store.forget_expired_sessions().await?;
+    tell(app, told).await
+}
+
+/// Puts every goal that envd does not know yet.
+async fn tell(app: &App, told: &mut Told) -> Result<(), Interrupted> {
+    for (id, generation) in app.store.generations().await? {
+        if told.get(&id) != Some(&Some(generation)) {
+            put(app, told, &id).await?;
+        }
+        if let Err(error) = app.agents.open(&id).await {
+            tracing::warn!(instance = %id, %error, "the door cannot be opened yet");
+        }
+    }
+    Ok(())
+}
+
+async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrupted> {
+    let Some(row) = app.store.instance(id).await? else { return Ok(()) };
+    let put = PutInstance { generation: row.generation, goal: row.goal, spec: row.spec };
+    match app.cluster.envd.put(id, &put).await {
+        Ok(()) => {
+            told.insert(id.clone(), Some(row.generation));
+            Ok(())
+        }
+        Err(ClientError::Refused { message, status }) => {
+            tracing::error!(instance = %id, %status, message, "the cluster refused the goal");
+            Ok(())
+        }
+        Err(error @ (ClientError::Unreachable { .. } | ClientError::Protocol(_))) => Err(error.into()),
+    }
+}
+
+/// Writes down what is, if it speaks of what the user wants now.
+async fn apply(app: &App, told: &mut Told, observed: Observed) -> Result<(), Interrupted> {
+    let Some(row) = app.store.instance(&observed.id).await? else {
+        if observed.observation != Observation::Absent {
+            tracing::warn!(instance = %observed.id, "the cluster has a container that the store does not know; it is left alone");
+        }
+        return Ok(());
+    };
+    if observed.generation != Some(row.generation) {
+        return Ok(());
+    }
+    if row.goal == Goal::Deleted && observed.observation == Observation::Absent {
+        app.agents.close(&row.id);
+        if app.store.forget_instance(&row.id, row.generation).await? {
+            told.remove(&row.id);
+            app.events.tell(row.user_id, What::Deleted(row.id));
+        }
+        return Ok(());
+    }
+    let status = status(row.goal, !row.spec.command.is_empty(), &observed.observation);
+    if status != row.status && app.store.set_status(&row.id, row.generation, &status).await? {
+        app.announce(crate::store::InstanceRow { status, ..row });
+    }
+    Ok(())
+}
+
+/// Tells listeners of instances whose wait has another reason now.
+async fn announce_passing(app: &App) {
+    match app.store.instances().await {
+        Ok(rows) => {
+            for row in rows.into_iter().filter(|row| row.status.is_passing()) {
+                app.announce(row);
+            }
+        }
+        Err(error) => tracing::error!(error = chain(&error), "cannot read the instances"),
+    }
+}

@@ -1,0 +1,98 @@
+//! What should be, on disk: `SQLite` in WAL mode, one file per table, forward-only migrations.
+//!
+//! A write that was acknowledged survives `kill -9` and a power cut (`synchronous = FULL`). The store knows rows and
+//! types of the contracts; it decides nothing.
+
+mod instances;
+mod sessions;
+mod users;
+
+use std::{path::Path, time::Duration};
+
+use jiff::Timestamp;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+
+pub(crate) use instances::{InstanceRow, NewInstance};
+pub(crate) use users::{NewUser, User, UserId};
+
+/// How long a writer waits for another one.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// `SQLite` has one writer; more connections than this only queue.
+const CONNECTIONS_MAX: u32 = 4;
+
+/// The store. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    pool: SqlitePool,
+}
+
+/// What can go wrong with the store. `Display` is for the operator; users read `something went wrong on our side`.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    #[error("the disk that holds the store is full")]
+    DiskFull(#[source] sqlx::Error),
+    #[error("that name is taken")]
+    Taken,
+    #[error("the store did not answer as it should")]
+    Database(#[source] sqlx::Error),
+    #[error("the store holds something that this version cannot read")]
+    Unreadable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Store {
+    /// Opens the store at `file`, makes it if it is not there, and brings its tables up to this version.
+    pub(crate) async fn open(file: &Path) -> Result<Self, StoreError> {
+        let options = SqliteConnectOptions::new()
+            .filename(file)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(BUSY_TIMEOUT);
+        let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await?;
+        sqlx::migrate!("src/store/migrations")
+            .run(&pool)
+            .await
+            .map_err(|error| StoreError::Unreadable(error.into()))?;
+        Ok(Self { pool })
+    }
+
+    /// Whether the store answers.
+    pub(crate) async fn ping(&self) -> Result<(), StoreError> {
+        sqlx::query("select 1").execute(&self.pool).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        const SQLITE_FULL: &str = "13";
+        match error.as_database_error() {
+            Some(database) if database.is_unique_violation() => Self::Taken,
+            Some(database) if database.code().as_deref() == Some(SQLITE_FULL) => Self::DiskFull(error),
+            Some(_) | None => Self::Database(error),
+        }
+    }
+}
+
+/// Reads a column that holds one of our own types.
+fn readable<T, E>(parsed: Result<T, E>) -> Result<T, StoreError>
+where
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    parsed.map_err(|error| StoreError::Unreadable(error.into()))
+}
+
+fn now() -> i64 {
+    Timestamp::now().as_millisecond()
+}
+
+fn time(milliseconds: i64) -> Result<Timestamp, StoreError> {
+    readable(Timestamp::from_millisecond(milliseconds))
+}

@@ -1,0 +1,34 @@
+//! The only place that spawns: every task has an owner who can stop it and wait for it.
+
+use std::{future::Future, time::Duration};
+
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument as _;
+
+/// All tasks of this process. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tasks {
+    stop: CancellationToken,
+    tracker: TaskTracker,
+}
+
+impl Tasks {
+    /// Runs `future` until it ends. Long-lived ones watch [`Self::stopping`].
+    pub(crate) fn spawn(&self, name: &'static str, future: impl Future<Output = ()> + Send + 'static) {
+        self.tracker.spawn(future.instrument(tracing::info_span!("task", name)));
+    }
+
+    /// Cancelled when the process stops.
+    pub(crate) fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// Tells all tasks to stop and waits for them, but no longer than `grace`.
+    pub(crate) async fn stop(&self, grace: Duration) {
+        self.stop.cancel();
+        self.tracker.close();
+        if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
+            tracing::warn!(left = self.tracker.len(), "some tasks did not stop in time");
+        }
+    }
+}
