@@ -1,0 +1,327 @@
+//! The client of envd's control socket.
+//!
+//! One connection per call: calls are few, a unix socket costs nothing, and so a broken connection never fails the
+//! next call. Each future and stream drives its own connection, hence dropping it is all that it takes to stop.
+//! What envd says is believed only within bounds: every answer, line and record has a largest size.
+
+use std::{
+    future::poll_fn,
+    io,
+    path::PathBuf,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::{Buf, Bytes, BytesMut};
+use futures_util::{Stream, stream};
+use gateway_api::InstanceId;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::Full;
+use hyper::{
+    body::{Body, Incoming},
+    client::conn::http1,
+};
+use hyper_util::rt::TokioIo;
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::{
+    net::UnixStream,
+    time::{error::Elapsed, timeout},
+};
+
+use crate::control::{
+    HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, NodeReport, PUT_MAX, PutInstance, Refused, Report,
+    WatchEvent,
+};
+
+/// The most that connecting to the socket may take.
+const CONNECT: Duration = Duration::from_secs(2);
+/// The most that an answer from envd's memory may take.
+const ANSWER: Duration = Duration::from_secs(10);
+/// The most that an answer may take for which envd asks the engine.
+const ENGINE_ANSWER: Duration = Duration::from_secs(30);
+/// A watch that was silent for this long is dead.
+const WATCH_SILENCE: Duration = HEARTBEAT.saturating_mul(3);
+/// The longest answer, and the longest line of a watch.
+const ANSWER_MAX: usize = 64 << 20;
+/// The longest message of a refusal.
+const REFUSED_MAX: usize = 64 << 10;
+
+/// Speaks to one envd.
+#[derive(Debug, Clone)]
+pub struct EnvdClient {
+    socket: PathBuf,
+}
+
+/// Why a call to envd failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("envd does not answer")]
+    Unreachable {
+        #[source]
+        cause: io::Error,
+    },
+    /// envd answered and said no; `message` is its reason.
+    #[error("{message}")]
+    Refused { status: StatusCode, message: String },
+    #[error("envd gave an answer that is not understood: {0}")]
+    Protocol(String),
+}
+
+type Connection = http1::Connection<TokioIo<UnixStream>, Full<Bytes>>;
+
+/// An answer whose body is still to be read, with the connection that it comes over.
+struct Answer {
+    /// Gone once it has ended.
+    connection: Option<Pin<Box<Connection>>>,
+    status: StatusCode,
+    body: Incoming,
+    /// Read and not yet used.
+    pending: BytesMut,
+}
+
+// === impl EnvdClient ===
+
+impl EnvdClient {
+    pub fn new(socket: PathBuf) -> Self {
+        Self { socket }
+    }
+
+    /// Sets the goal for one instance. A success says that envd knows, not that it is done.
+    pub async fn put(&self, id: &InstanceId, put: &PutInstance) -> Result<(), ClientError> {
+        let body = encode(put)?;
+        if body.len() > PUT_MAX {
+            // envd would say the same, but close before all is sent.
+            let message = format!("the instance takes more than {PUT_MAX} bytes to describe");
+            return Err(ClientError::Refused { status: StatusCode::PAYLOAD_TOO_LARGE, message });
+        }
+        self.call(ANSWER, Method::PUT, &format!("/v1/instances/{id}"), Some(body)).await.map(drop)
+    }
+
+    /// Everything that envd knows now, from its memory.
+    pub async fn report(&self) -> Result<Report, ClientError> {
+        decode(&self.call(ANSWER, Method::GET, "/v1/instances", None).await?)
+    }
+
+    /// The images that need no download.
+    pub async fn images(&self) -> Result<Vec<LocalImage>, ClientError> {
+        decode(&self.call(ENGINE_ANSWER, Method::GET, "/v1/images", None).await?)
+    }
+
+    /// The machine behind this cluster.
+    pub async fn node(&self) -> Result<NodeReport, ClientError> {
+        decode(&self.call(ENGINE_ANSWER, Method::GET, "/v1/node", None).await?)
+    }
+
+    /// A report, then each change, until envd ends or is silent for too long. After an error the stream ends.
+    pub fn watch(&self) -> impl Stream<Item = Result<WatchEvent, ClientError>> + Send + use<> {
+        let client = self.clone();
+        stream::try_unfold(None, move |answer: Option<Answer>| {
+            let client = client.clone();
+            async move {
+                let mut answer = match answer {
+                    Some(answer) => answer,
+                    None => client.open(ANSWER, "/v1/watch").await?,
+                };
+                loop {
+                    let line = timeout(WATCH_SILENCE, answer.line()).await.map_err(timed_out)??;
+                    match line {
+                        None => return Ok(None),
+                        Some(line) if line.is_empty() => {}
+                        Some(line) => return Ok(Some((decode(&line)?, Some(answer)))),
+                    }
+                }
+            }
+        })
+    }
+
+    /// The output of an instance's container as `(stream, bytes)`: the last `tail` lines (all when `None`), and with
+    /// `follow` what comes after, until the container ends. After an error the stream ends.
+    pub fn logs(
+        &self,
+        id: &InstanceId,
+        tail: Option<u64>,
+        follow: bool,
+    ) -> impl Stream<Item = Result<(u8, Bytes), ClientError>> + Send + use<> {
+        let client = self.clone();
+        let tail = tail.map(|lines| format!("&tail={lines}")).unwrap_or_default();
+        let path = format!("/v1/instances/{id}/logs?follow={follow}{tail}");
+        stream::try_unfold(None, move |answer: Option<Answer>| {
+            let (client, path) = (client.clone(), path.clone());
+            async move {
+                let mut answer = match answer {
+                    Some(answer) => answer,
+                    None => client.open(ENGINE_ANSWER, &path).await?,
+                };
+                Ok(answer.log_record().await?.map(|record| (record, Some(answer))))
+            }
+        })
+    }
+
+    /// Sends a request and reads the whole answer within `limit`.
+    async fn call(
+        &self,
+        limit: Duration,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<Bytes, ClientError> {
+        let whole = async { self.send(method, path, body).await?.accepted().await?.whole(ANSWER_MAX).await };
+        timeout(limit, whole).await.map_err(timed_out)?
+    }
+
+    /// Sends a request and reads the head of the answer within `limit`.
+    async fn open(&self, limit: Duration, path: &str) -> Result<Answer, ClientError> {
+        let head = async { self.send(Method::GET, path, None).await?.accepted().await };
+        timeout(limit, head).await.map_err(timed_out)?
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<Bytes>) -> Result<Answer, ClientError> {
+        let socket = timeout(CONNECT, UnixStream::connect(&self.socket))
+            .await
+            .map_err(timed_out)?
+            .map_err(|cause| ClientError::Unreachable { cause })?;
+        let (mut sender, connection) =
+            http1::Builder::new().handshake(TokioIo::new(socket)).await.map_err(broken)?;
+        let mut connection = Box::pin(connection);
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "envd")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body.unwrap_or_default()))
+            .map_err(|error| ClientError::Protocol(error.to_string()))?;
+        let response = sender.send_request(request);
+        let mut response = std::pin::pin!(response);
+        let mut ended = false;
+        let head = poll_fn(|context| {
+            if !ended && connection.as_mut().poll(context).is_ready() {
+                ended = true;
+            }
+            response.as_mut().poll(context)
+        })
+        .await
+        .map_err(broken)?;
+        let status = head.status();
+        let connection = (!ended).then_some(connection);
+        Ok(Answer { connection, status, body: head.into_body(), pending: BytesMut::new() })
+    }
+}
+
+// === impl Answer ===
+
+impl Answer {
+    /// This answer if it is a success, else the refusal that it carries.
+    async fn accepted(mut self) -> Result<Self, ClientError> {
+        if self.status.is_success() {
+            return Ok(self);
+        }
+        let status = self.status;
+        let body = self.whole(REFUSED_MAX).await?;
+        let message = serde_json::from_slice::<Refused>(&body)
+            .map_or_else(|_| format!("envd answered {status}"), |refused| refused.message);
+        Err(ClientError::Refused { status, message })
+    }
+
+    /// Reads more into `pending`; `false` at the end.
+    async fn more(&mut self) -> Result<bool, ClientError> {
+        loop {
+            match poll_fn(|context| self.poll_frame(context)).await {
+                None => return Ok(false),
+                Some(Err(error)) => return Err(broken(error)),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.pending.extend_from_slice(&data);
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    fn poll_frame(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, hyper::Error>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            return Poll::Ready(frame);
+        }
+        // The body gets its bytes from the connection, which nobody else drives. An error of the connection reaches
+        // the body too.
+        if let Some(connection) = &mut self.connection
+            && connection.as_mut().poll(context).is_ready()
+        {
+            self.connection = None;
+        }
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    async fn whole(&mut self, most: usize) -> Result<Bytes, ClientError> {
+        while self.more().await? {
+            if self.pending.len() > most {
+                return Err(ClientError::Protocol(format!("more than {most} bytes")));
+            }
+        }
+        Ok(self.pending.split().freeze())
+    }
+
+    /// The next line without its end; `None` at the end.
+    async fn line(&mut self) -> Result<Option<Bytes>, ClientError> {
+        let mut searched = 0;
+        loop {
+            let end = self.pending.iter().skip(searched).position(|&byte| byte == b'\n');
+            if let Some(end) = end.map(|end| end + searched) {
+                let line = self.pending.split_to(end).freeze();
+                self.pending.advance(1);
+                return Ok(Some(line));
+            }
+            searched = self.pending.len();
+            if searched > ANSWER_MAX {
+                return Err(ClientError::Protocol(format!("a line of more than {ANSWER_MAX} bytes")));
+            }
+            if !self.more().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The next log record; `None` at the end.
+    async fn log_record(&mut self) -> Result<Option<(u8, Bytes)>, ClientError> {
+        loop {
+            if let Some((head, _)) = self.pending.split_first_chunk::<{ LogHead::BYTES }>() {
+                let LogHead { stream, length } = LogHead::decode(*head);
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                if length > LOG_RECORD_MAX {
+                    return Err(ClientError::Protocol(format!("a log record of {length} bytes")));
+                }
+                if self.pending.len() >= LogHead::BYTES + length {
+                    self.pending.advance(LogHead::BYTES);
+                    return Ok(Some((stream, self.pending.split_to(length).freeze())));
+                }
+            }
+            if !self.more().await? {
+                return if self.pending.is_empty() {
+                    Ok(None)
+                } else {
+                    Err(ClientError::Protocol("the log ends inside a record".to_owned()))
+                };
+            }
+        }
+    }
+}
+
+fn encode(value: &impl Serialize) -> Result<Bytes, ClientError> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| ClientError::Protocol(error.to_string()))
+}
+
+fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, ClientError> {
+    serde_json::from_slice(body).map_err(|error| ClientError::Protocol(error.to_string()))
+}
+
+fn timed_out(_: Elapsed) -> ClientError {
+    ClientError::Unreachable { cause: io::ErrorKind::TimedOut.into() }
+}
+
+fn broken(error: hyper::Error) -> ClientError {
+    ClientError::Unreachable { cause: io::Error::other(error) }
+}

@@ -1,0 +1,188 @@
+//! What the gateway tells one cluster and what the cluster reports, as JSON over HTTP on envd's control socket.
+//!
+//! | call | what it does |
+//! | --- | --- |
+//! | `PUT /v1/instances/{id}` [`PutInstance`] | the goal for one instance; answers 202 at once, envd goes on by itself |
+//! | `GET /v1/instances` | a [`Report`] of all that carries this cluster's label, and of all that was asked for |
+//! | `GET /v1/watch` | lines of [`WatchEvent`]: a report first, then each change, for as long as it is read |
+//! | `GET /v1/instances/{id}/logs?tail=N&follow=true` | the container's output as log records, see [`LogHead`] |
+//! | `GET /v1/images` | the [`LocalImage`]s that need no download |
+//! | `GET /v1/node` | [`NodeReport`] |
+//!
+//! An answer that is not a success carries a [`Refused`]. Every call is idempotent. envd keeps no database: after a restart it knows what it finds by label, and acts only on
+//! what the gateway has put again.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use gateway_api::{Goal, InstanceId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The most bytes that a [`PutInstance`] has as JSON.
+pub const PUT_MAX: usize = 1 << 20;
+
+/// The goal for one instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PutInstance {
+    /// Grows with each act of the user. A put with a smaller one than envd has seen is refused as stale.
+    ///
+    /// With the goal `running` it also names the run: a container that was started for an earlier generation is
+    /// stopped first (that is what a restart is), one that was started for this generation and whose command has
+    /// ended stays ended.
+    pub generation: u64,
+    pub goal: Goal,
+    pub spec: InstanceSpec,
+}
+
+/// All that envd needs to make an instance's container.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstanceSpec {
+    /// The host name inside the instance.
+    pub hostname: String,
+    pub image: String,
+    pub cpus: f64,
+    pub memory_bytes: u64,
+    pub shm_bytes: u64,
+    pub gpus: u32,
+    /// The user's own variables. They reach processes through the agent, never through the container's environment,
+    /// which would be saved into images.
+    pub env: BTreeMap<String, String>,
+    /// Empty: the instance runs until it is stopped. Else it ends when this ends.
+    pub command: Vec<String>,
+    pub mounts: Vec<StorageMount>,
+}
+
+/// A piece of storage and where it appears: an id from envd's own table and a key below it, never a host path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageMount {
+    pub storage: String,
+    pub key: String,
+}
+
+/// The storage that every instance has, at `/userhome`; its key is the user's name.
+pub const STORAGE_HOME: &str = "home";
+
+/// Everything that one cluster knows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    pub engine: EngineState,
+    pub instances: Vec<Observed>,
+}
+
+/// Whether the container engine answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum EngineState {
+    Ready,
+    Unreachable { message: String },
+}
+
+/// What is, for one instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed {
+    pub id: InstanceId,
+    /// The generation that envd last worked towards; `None` when nothing was put since envd started.
+    pub generation: Option<u64>,
+    pub observation: Observation,
+}
+
+/// The state of an instance's container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Observation {
+    /// No container and nothing under way. With the goal `deleted`: all is gone.
+    Absent,
+    Pulling {
+        done_bytes: u64,
+        total_bytes: Option<u64>,
+    },
+    Starting,
+    Running {
+        since: Timestamp,
+    },
+    Stopping,
+    Exited {
+        exit_code: i32,
+        out_of_memory: bool,
+    },
+    /// envd tried and cannot, and will not before the next generation (or, where `retrying`, tries again by itself).
+    Failed {
+        failure: Failure,
+        message: String,
+        retrying: bool,
+    },
+    Deleting,
+}
+
+/// Why an instance cannot be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    BadImage,
+    ImageNotFound,
+    EngineUnreachable,
+    DiskFull,
+    Refused,
+    Engine,
+}
+
+/// A line of the watch. Between the lines empty ones come as heartbeats, at most [`HEARTBEAT`] apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchEvent {
+    /// Everything, instead of all that was said before: the first line, and again whenever the engine comes or goes
+    /// or the reader was too slow to be told each change.
+    Report(Report),
+    Observed(Observed),
+}
+
+/// The longest silence on a watch while envd is alive.
+pub const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// Why envd does not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    pub message: String,
+}
+
+/// An image on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalImage {
+    pub reference: String,
+    pub size_bytes: u64,
+    pub created_at: Timestamp,
+}
+
+/// The machine behind this cluster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeReport {
+    pub name: String,
+    pub cpus: f64,
+    pub memory_bytes: u64,
+    pub gpus: u32,
+    pub engine: EngineState,
+}
+
+/// The most bytes in one log record.
+pub const LOG_RECORD_MAX: usize = 64 << 10;
+
+/// The head of one log record: stream, then the length of the bytes that follow, big-endian.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogHead {
+    /// [`gateway_api::stream::STDOUT`] or [`gateway_api::stream::STDERR`].
+    pub stream: u8,
+    pub length: u32,
+}
+
+impl LogHead {
+    pub const BYTES: usize = 5;
+
+    pub fn encode(self) -> [u8; Self::BYTES] {
+        let [a, b, c, d] = self.length.to_be_bytes();
+        [self.stream, a, b, c, d]
+    }
+
+    pub fn decode([stream, a, b, c, d]: [u8; Self::BYTES]) -> Self {
+        Self { stream, length: u32::from_be_bytes([a, b, c, d]) }
+    }
+}

@@ -1,0 +1,215 @@
+//! The control socket, the only place that knows axum: the calls of [`envd_api::control`] and nothing else.
+//!
+//! Who may speak is decided by the kernel's word on the peer's user, before a byte is read.
+
+mod socket;
+
+use std::{convert::Infallible, error::Error, sync::Arc};
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    extract::{
+        DefaultBodyLimit, Path, Query, State,
+        rejection::{JsonRejection, PathRejection, QueryRejection},
+    },
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{get, put},
+};
+use envd_api::control::{
+    EngineState, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, NodeReport, PUT_MAX, PutInstance, Refused,
+    Report, WatchEvent,
+};
+use futures_util::{Stream, StreamExt, stream};
+use gateway_api::InstanceId;
+use serde::Deserialize;
+use tokio::{
+    sync::broadcast::{Receiver, error::RecvError},
+    time::timeout,
+};
+use tracing::warn;
+
+pub(crate) use self::socket::Socket;
+use crate::{
+    node::{Node, PutError},
+    runtime::{LogRecord, Machine, Runtime, RuntimeError},
+};
+
+/// Serves until the process is told to stop.
+pub(crate) async fn serve<R: Runtime>(socket: Socket, node: Arc<Node<R>>) -> std::io::Result<()> {
+    let stopping = node.world.tasks.stopping();
+    let router = Router::new()
+        .route("/v1/instances", get(report))
+        .route("/v1/instances/{id}", put(put_instance))
+        .route("/v1/instances/{id}/logs", get(logs))
+        .route("/v1/watch", get(watch))
+        .route("/v1/images", get(images))
+        .route("/v1/node", get(machine))
+        .fallback(async || refusal(StatusCode::NOT_FOUND, "there is no such call"))
+        .method_not_allowed_fallback(async || {
+            refusal(StatusCode::METHOD_NOT_ALLOWED, "there is no such call")
+        })
+        .layer(DefaultBodyLimit::max(PUT_MAX))
+        .with_state(node);
+    axum::serve(socket, router).with_graceful_shutdown(stopping.cancelled_owned()).await
+}
+
+async fn put_instance<R: Runtime>(
+    State(node): State<Arc<Node<R>>>,
+    id: Result<Path<InstanceId>, PathRejection>,
+    body: Result<Json<PutInstance>, JsonRejection>,
+) -> Result<StatusCode, Answer> {
+    let (Path(id), Json(body)) = (id?, body?);
+    node.put(id, body).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+async fn report<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<Report> {
+    Json(node.world.board.report())
+}
+
+async fn watch<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Response {
+    let (report, changes) = node.world.board.watch();
+    let stopping = node.world.tasks.stopping().cancelled_owned();
+    let first = stream::once(async move { line(&WatchEvent::Report(report)) });
+    let lines = first.chain(changed_lines(node, changes)).map(Ok::<_, Infallible>);
+    let body = Body::from_stream(lines.take_until(stopping));
+    ([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response()
+}
+
+/// A line for each change, an empty one when there is none for a while.
+fn changed_lines<R: Runtime>(
+    node: Arc<Node<R>>,
+    changes: Receiver<WatchEvent>,
+) -> impl Stream<Item = Bytes> + Send {
+    stream::unfold((node, changes), async |(node, mut changes)| {
+        match timeout(HEARTBEAT, changes.recv()).await {
+            Ok(Ok(event)) => Some((line(&event), (node, changes))),
+            Ok(Err(RecvError::Lagged(_))) => {
+                let (report, changes) = node.world.board.watch();
+                Some((line(&WatchEvent::Report(report)), (node, changes)))
+            }
+            Ok(Err(RecvError::Closed)) => None,
+            Err(_) => Some((Bytes::from_static(b"\n"), (node, changes))),
+        }
+    })
+}
+
+fn line(event: &WatchEvent) -> Bytes {
+    let mut line = serde_json::to_vec(event).unwrap_or_else(|error| {
+        warn!(%error, "a change that cannot be written");
+        Vec::new()
+    });
+    line.push(b'\n');
+    line.into()
+}
+
+#[derive(Debug, Deserialize)]
+struct Logs {
+    tail: Option<u64>,
+    #[serde(default)]
+    follow: bool,
+}
+
+async fn logs<R: Runtime>(
+    State(node): State<Arc<Node<R>>>,
+    id: Result<Path<InstanceId>, PathRejection>,
+    query: Result<Query<Logs>, QueryRejection>,
+) -> Result<Response, Answer> {
+    let (Path(id), Query(Logs { tail, follow })) = (id?, query?);
+    let runtime = &node.world.runtime;
+    let Some(container) = runtime.find(&id).await? else {
+        return Err(Answer(StatusCode::NOT_FOUND, format!("`{id}` has no container")));
+    };
+    let records = runtime.logs(&container, tail, follow).await?;
+    let stopping = node.world.tasks.stopping().cancelled_owned();
+    let body = records.map(|record| record.map(|record| framed(&record))).take_until(stopping);
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Body::from_stream(body)).into_response())
+}
+
+/// A record of the engine's as one or more of ours.
+fn framed(record: &LogRecord) -> Bytes {
+    let mut framed = Vec::with_capacity(record.bytes.len() + LogHead::BYTES);
+    for piece in record.bytes.chunks(LOG_RECORD_MAX) {
+        let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+        framed.extend_from_slice(&LogHead { stream: record.stream, length }.encode());
+        framed.extend_from_slice(piece);
+    }
+    framed.into()
+}
+
+async fn images<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Result<Json<Vec<LocalImage>>, Answer> {
+    Ok(Json(node.world.runtime.images().await?))
+}
+
+async fn machine<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<NodeReport> {
+    // Also without an engine there is a machine.
+    let engine = node.world.board.engine();
+    let found = if engine == EngineState::Ready { node.world.runtime.machine().await.ok() } else { None };
+    let Machine { name, cpus, memory_bytes } = found.unwrap_or_else(kernel_machine);
+    Json(NodeReport { name, cpus, memory_bytes, gpus: 0, engine })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no machine has that many processors")]
+fn kernel_machine() -> Machine {
+    let memory = rustix::system::sysinfo();
+    Machine {
+        name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        cpus: std::thread::available_parallelism().map_or(1, usize::from) as f64,
+        memory_bytes: memory.totalram * u64::from(memory.mem_unit),
+    }
+}
+
+/// An answer that is not a success.
+#[derive(Debug)]
+struct Answer(StatusCode, String);
+
+fn refusal(status: StatusCode, message: impl Into<String>) -> Response {
+    (status, Json(Refused { message: message.into() })).into_response()
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        refusal(self.0, self.1)
+    }
+}
+
+impl From<PutError> for Answer {
+    fn from(error: PutError) -> Self {
+        let status = match &error {
+            PutError::Stale { .. } => StatusCode::CONFLICT,
+            PutError::Storage(_) | PutError::BadHostname(_) | PutError::SamePlace => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            PutError::Full => StatusCode::INSUFFICIENT_STORAGE,
+            PutError::Door(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        Self(status, format!("{error}{cause}"))
+    }
+}
+
+impl From<RuntimeError> for Answer {
+    fn from(error: RuntimeError) -> Self {
+        let status = match &error {
+            RuntimeError::Unreachable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            RuntimeError::Foreign { .. } | RuntimeError::ImageNotFound { .. } => StatusCode::NOT_FOUND,
+            RuntimeError::BadImage { .. } | RuntimeError::Refused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            RuntimeError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+            RuntimeError::Download { .. } | RuntimeError::Engine { .. } => StatusCode::BAD_GATEWAY,
+        };
+        Self(status, error.to_string())
+    }
+}
+
+macro_rules! from_rejection {
+    ($($rejection:ty),+) => {$(
+        impl From<$rejection> for Answer {
+            fn from(rejection: $rejection) -> Self {
+                Self(rejection.status(), rejection.body_text())
+            }
+        }
+    )+};
+}
+from_rejection!(PathRejection, JsonRejection, QueryRejection);

@@ -1,0 +1,392 @@
+//! One instance: a task that closes the difference between its goal and its container.
+//!
+//! It is woken by a new goal, by the engine's events, by a sighting that is not what it last saw, and by a clock. Each
+//! turn looks at the container and does the one next thing, until there is nothing left to do; so it does not matter
+//! at which instruction an earlier envd was killed. What must survive that is in the container's labels and in the
+//! [record of starts](crate::door::Start).
+
+mod trouble;
+
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use envd_api::{
+    agent::{AGENT, AgentSpec, DOOR},
+    control::{Failure, Observation, Observed, PutInstance},
+};
+use gateway_api::{Goal, InstanceId};
+use tokio::{
+    sync::{Notify, watch},
+    time::sleep,
+};
+use tracing::{info, warn};
+
+use self::trouble::{Crashes, Trouble, back_off, failed, jittered};
+use crate::{
+    door::Start,
+    node::{PutError, World},
+    runtime::{Bind, Container, Defaults, Launch, Phase, Progress, Runtime, RuntimeError, Sighting},
+    storage::Storages,
+};
+
+/// From asking a container to end to ending it.
+const STOP_GRACE: Duration = Duration::from_secs(10);
+/// A look at what seems settled, in case all else failed to tell.
+const RECHECK: Duration = Duration::from_mins(1);
+/// Between two looks at a removal that somebody else began.
+const REMOVED_AGAIN: Duration = Duration::from_secs(1);
+/// Between two reports of a download's progress.
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+/// Acts in one turn; more than a restart from nothing needs.
+const ACTS_MAX: usize = 8;
+
+/// The way to an instance's task. Dropping it ends the task, not the instance.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    goal: watch::Sender<PutInstance>,
+    sighting: watch::Sender<Option<Sighting>>,
+    wake: Arc<Notify>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Instance<R> {
+    id: InstanceId,
+    world: Arc<World<R>>,
+    goal: watch::Receiver<PutInstance>,
+    sighting: watch::Receiver<Option<Sighting>>,
+    wake: Arc<Notify>,
+    /// What the last look showed.
+    seen: Option<Sighting>,
+    /// The goal that cannot be reached.
+    given_up: Option<PutInstance>,
+    failures: u32,
+    crashes: Crashes,
+}
+
+/// Where a turn ended.
+#[derive(Debug)]
+enum Turn {
+    /// Nothing more to do for now.
+    Settled(Observation),
+    /// Something to do, later.
+    Waiting(Observation, Duration),
+    /// The goal changed on the way.
+    Superseded,
+}
+
+/// What a container's phase says by itself.
+pub(crate) fn observation(phase: &Phase) -> Observation {
+    match *phase {
+        Phase::Created => Observation::Exited { exit_code: 0, out_of_memory: false },
+        Phase::Running { since } => Observation::Running { since },
+        Phase::Exited { exit_code, out_of_memory, .. } => Observation::Exited { exit_code, out_of_memory },
+        Phase::Broken => failed(&Trouble::Broken),
+    }
+}
+
+// === impl Handle ===
+
+impl Handle {
+    pub(crate) fn put(&self, put: PutInstance) -> Result<(), PutError> {
+        self.refuse_stale(put.generation)?;
+        self.goal.send_if_modified(|goal| {
+            let differs = *goal != put;
+            *goal = put;
+            differs
+        });
+        Ok(())
+    }
+
+    pub(crate) fn refuse_stale(&self, put: u64) -> Result<(), PutError> {
+        let seen = self.goal.borrow().generation;
+        if put < seen { Err(PutError::Stale { put, seen }) } else { Ok(()) }
+    }
+
+    pub(crate) fn is_to_be_deleted(&self) -> bool {
+        self.goal.borrow().goal == Goal::Deleted
+    }
+
+    pub(crate) fn sight(&self, sighting: Option<Sighting>) {
+        self.sighting.send_replace(sighting);
+    }
+
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
+    }
+}
+
+// === impl Instance ===
+
+impl<R: Runtime> Instance<R> {
+    pub(crate) fn new(id: InstanceId, put: PutInstance, world: Arc<World<R>>) -> (Self, Handle) {
+        let (goal, (sighting, sightings), wake) =
+            (watch::Sender::new(put), watch::channel(None), Arc::default());
+        let instance = Self {
+            id,
+            world,
+            goal: goal.subscribe(),
+            sighting: sightings,
+            wake: Arc::clone(&wake),
+            seen: None,
+            given_up: None,
+            failures: 0,
+            crashes: Crashes::default(),
+        };
+        (instance, Handle { goal, sighting, wake })
+    }
+
+    pub(crate) async fn run(mut self) {
+        loop {
+            let put = self.goal.borrow_and_update().clone();
+            let pause = self.turn(&put).await;
+            if !self.wait(pause).await {
+                return;
+            }
+        }
+    }
+
+    /// Waits until there may be something to do; `false` when nobody holds the handle any more.
+    async fn wait(&mut self, pause: Duration) -> bool {
+        let mut clock = std::pin::pin!(sleep(pause));
+        loop {
+            tokio::select! {
+                changed = self.goal.changed() => return changed.is_ok(),
+                () = self.wake.notified() => return true,
+                () = &mut clock => return true,
+                changed = self.sighting.changed() => {
+                    if changed.is_err() {
+                        return false;
+                    }
+                    if *self.sighting.borrow_and_update() != self.seen {
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One turn, and how long to wait after it.
+    async fn turn(&mut self, put: &PutInstance) -> Duration {
+        if self.given_up.as_ref() == Some(put) {
+            return RECHECK;
+        }
+        match self.converge(put).await {
+            Ok(Turn::Settled(observation)) => {
+                self.failures = 0;
+                self.observe(put, observation);
+                jittered(RECHECK)
+            }
+            Ok(Turn::Waiting(observation, pause)) => {
+                self.observe(put, observation);
+                pause
+            }
+            Ok(Turn::Superseded) => Duration::ZERO,
+            Err(trouble) => self.fail(put, &trouble),
+        }
+    }
+
+    fn fail(&mut self, put: &PutInstance, trouble: &Trouble) -> Duration {
+        // What was seen last is still the best guess while the engine is away, and the report says that it is.
+        let known = self.world.board.observed(&self.id);
+        let keeps = trouble.is_engine_away()
+            && known.is_some_and(|known| {
+                known.generation == Some(put.generation)
+                    && matches!(
+                        known.observation,
+                        Observation::Running { .. } | Observation::Exited { .. } | Observation::Absent
+                    )
+            });
+        if !keeps && self.observe(put, failed(trouble)) {
+            warn!(instance = %self.id, generation = put.generation, error = %trouble, "not at its goal");
+        }
+        if put.goal == Goal::Running && !trouble.passes() {
+            self.given_up = Some(put.clone());
+            return RECHECK;
+        }
+        self.failures = self.failures.saturating_add(1);
+        back_off(self.failures)
+    }
+
+    fn observe(&self, put: &PutInstance, observation: Observation) -> bool {
+        let (id, generation) = (self.id.clone(), Some(put.generation));
+        self.world.board.observe(Observed { id, generation, observation })
+    }
+
+    async fn look(&mut self) -> Result<Option<Container>, RuntimeError> {
+        let container = self.world.runtime.find(&self.id).await?;
+        self.seen = container.as_ref().map(|container| Sighting {
+            instance: self.id.clone(),
+            container: container.id.clone(),
+            running: container.is_running(),
+        });
+        Ok(container)
+    }
+
+    async fn converge(&mut self, put: &PutInstance) -> Result<Turn, Trouble> {
+        match put.goal {
+            Goal::Running => self.toward_running(put).await,
+            Goal::Stopped => self.toward_stopped(put).await,
+            Goal::Deleted => self.toward_deleted(put).await,
+        }
+    }
+
+    async fn toward_running(&mut self, put: &PutInstance) -> Result<Turn, Trouble> {
+        for _ in 0..ACTS_MAX {
+            let Some(container) = self.look().await? else {
+                if !self.create(put).await? {
+                    return Ok(Turn::Superseded);
+                }
+                continue;
+            };
+            let last = self.disk(|world, id| world.doors.last_start(id)).await?;
+            let is_started = last.as_ref().is_some_and(|start| start.was_made(&container, put.generation));
+            match container.phase {
+                Phase::Running { since } if is_started => {
+                    return Ok(Turn::Settled(Observation::Running { since }));
+                }
+                Phase::Running { .. } => self.stop(put, &container).await?,
+                Phase::Exited { .. } if is_started && !put.spec.command.is_empty() => {
+                    return Ok(Turn::Settled(observation(&container.phase)));
+                }
+                Phase::Exited { ran_for, exit_code, .. } if is_started => {
+                    if let Some(pause) = self.crashes.pause(&container.last_start, ran_for) {
+                        let message =
+                            format!("it ended by itself with exit code {exit_code}; starting it again");
+                        let observation =
+                            Observation::Failed { failure: Failure::Engine, message, retrying: true };
+                        return Ok(Turn::Waiting(observation, pause));
+                    }
+                    self.start(put, &container, last).await?;
+                }
+                Phase::Created | Phase::Exited { .. } => self.start(put, &container, last).await?,
+                Phase::Broken => return Err(Trouble::Broken),
+            }
+        }
+        Err(Trouble::Restless)
+    }
+
+    async fn toward_stopped(&mut self, put: &PutInstance) -> Result<Turn, Trouble> {
+        for _ in 0..ACTS_MAX {
+            match self.look().await? {
+                None => return Ok(Turn::Settled(Observation::Absent)),
+                Some(container) if container.is_running() => self.stop(put, &container).await?,
+                Some(container) => return Ok(Turn::Settled(observation(&container.phase))),
+            }
+        }
+        Err(Trouble::Restless)
+    }
+
+    async fn toward_deleted(&mut self, put: &PutInstance) -> Result<Turn, Trouble> {
+        let container = match self.look().await {
+            // A container of somebody else with that name is none of ours to remove.
+            Err(RuntimeError::Foreign { .. }) => None,
+            found => found?,
+        };
+        if let Some(container) = container {
+            self.observe(put, Observation::Deleting);
+            info!(instance = %self.id, generation = put.generation, "removing");
+            self.world.runtime.remove(&container).await?;
+            if self.look().await?.is_some() {
+                // An earlier removal is still under way.
+                return Ok(Turn::Waiting(Observation::Deleting, jittered(REMOVED_AGAIN)));
+            }
+        }
+        // Only now: while there is a container, a start must find its door. The storage stays, always.
+        self.disk(|world, id| world.doors.remove(id)).await?;
+        Ok(Turn::Settled(Observation::Absent))
+    }
+
+    /// Makes the container; `false` if the goal changed while its image was on its way.
+    async fn create(&mut self, put: &PutInstance) -> Result<bool, Trouble> {
+        if put.spec.gpus > 0 {
+            return Err(Trouble::NoGpu(put.spec.gpus));
+        }
+        self.observe(put, Observation::Starting);
+        let mut told: Option<Instant> = None;
+        let progress = |Progress { done_bytes, total_bytes }| {
+            if told.is_none_or(|then| then.elapsed() >= PROGRESS_EVERY) {
+                told = Some(Instant::now());
+                let (id, generation) = (self.id.clone(), Some(put.generation));
+                let observation = Observation::Pulling { done_bytes, total_bytes };
+                self.world.board.observe(Observed { id, generation, observation });
+            }
+        };
+        let mut goal = self.goal.clone();
+        // Of all acts only a download may take long, and be given up half way.
+        let image = tokio::select! {
+            image = self.world.runtime.image(&put.spec.image, progress) => image?,
+            _ = goal.changed() => return Ok(false),
+        };
+        self.observe(put, Observation::Starting);
+        let binds = self.binds(put).await?;
+        info!(instance = %self.id, generation = put.generation, image = put.spec.image, "making");
+        let launch = Launch { instance: &self.id, generation: put.generation, spec: &put.spec, image, binds };
+        self.world.runtime.create(&launch).await?;
+        Ok(true)
+    }
+
+    async fn binds(&self, put: &PutInstance) -> Result<Vec<Bind>, Trouble> {
+        let (agent, door) = (self.world.agent.clone(), self.world.doors.path(&self.id));
+        let mut binds = vec![
+            Bind { source: agent, target: AGENT, read_only: true },
+            Bind { source: door, target: DOOR, read_only: true },
+        ];
+        for mount in &put.spec.mounts {
+            let bind = self.world.storages.bind(mount)?;
+            let made = bind.clone();
+            self.disk(move |_, _| Storages::make(&made)).await?;
+            binds.push(bind);
+        }
+        Ok(binds)
+    }
+
+    async fn start(
+        &self,
+        put: &PutInstance,
+        container: &Container,
+        last: Option<Start>,
+    ) -> Result<(), Trouble> {
+        self.observe(put, Observation::Starting);
+        let Defaults { mut env, user, cwd } = match self.world.runtime.defaults(container).await? {
+            Some(defaults) => defaults,
+            // The container outlives its image: the last start knows.
+            None => last.map(|Start { spec, .. }| of_spec(spec)).ok_or(Trouble::ImageRemoved)?,
+        };
+        env.extend(put.spec.env.clone());
+        // A directory that somebody removed would keep the container from starting.
+        self.binds(put).await?;
+        let spec =
+            AgentSpec { generation: put.generation, command: put.spec.command.clone(), env, user, cwd };
+        let start = Start { spec, container: container.id.clone(), before: container.last_start.clone() };
+        self.disk(move |world, id| {
+            world.doors.make(id)?;
+            world.doors.record(id, &start)
+        })
+        .await?;
+        info!(instance = %self.id, generation = put.generation, "starting");
+        Ok(self.world.runtime.start(container).await?)
+    }
+
+    async fn stop(&self, put: &PutInstance, container: &Container) -> Result<(), Trouble> {
+        self.observe(put, Observation::Stopping);
+        info!(instance = %self.id, generation = put.generation, "stopping");
+        Ok(self.world.runtime.stop(container, STOP_GRACE).await?)
+    }
+
+    /// Work on files, off the threads that everyone shares.
+    async fn disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&World<R>, &InstanceId) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let (world, id) = (Arc::clone(&self.world), self.id.clone());
+        let done = self.world.tasks.blocking(move || work(&world, &id)).await;
+        Ok(done.unwrap_or_else(|| Err(io::Error::other("it panicked")))?)
+    }
+}
+
+fn of_spec(spec: AgentSpec) -> Defaults {
+    Defaults { env: spec.env, user: spec.user, cwd: spec.cwd }
+}

@@ -1,0 +1,223 @@
+//! A place that runs containers, in our own nouns.
+//!
+//! Nothing here names Docker: a second backend must not have to pretend to be one. How bytes reach an instance is the
+//! agent's affair, so a runtime only finds, makes, starts, stops, removes and lists.
+
+pub(crate) mod docker;
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use bytes::Bytes;
+use envd_api::control::{Failure, InstanceSpec, LocalImage};
+use futures_util::Stream;
+use gateway_api::InstanceId;
+use jiff::Timestamp;
+
+/// A place that runs containers.
+///
+/// Contract, checked by `tests/conformance`:
+/// - `create` of what is there already is `Ok`, and so are `start` of the running and `stop` and `remove` of the absent;
+/// - `list` and `find` see what a previous process made, by label, and nothing that another cluster made;
+/// - dropping a future never leaks a container, at worst `list` still shows it;
+/// - nothing waits for ever: each call ends, with [`RuntimeError::Unreachable`] if the engine does not answer.
+pub(crate) trait Runtime: Send + Sync + 'static {
+    /// All containers of this cluster.
+    fn list(&self) -> impl Future<Output = Result<Vec<Sighting>, RuntimeError>> + Send;
+
+    /// The container of one instance.
+    fn find(&self, id: &InstanceId) -> impl Future<Output = Result<Option<Container>, RuntimeError>> + Send;
+
+    /// Makes sure that an image is on this machine, with a download if it must be, and says which one it is now.
+    fn image(
+        &self,
+        reference: &str,
+        progress: impl FnMut(Progress) + Send,
+    ) -> impl Future<Output = Result<ImageId, RuntimeError>> + Send;
+
+    fn create(&self, launch: &Launch<'_>) -> impl Future<Output = Result<(), RuntimeError>> + Send;
+
+    /// What the image of a container says about its processes; `None` when the image has been removed since.
+    fn defaults(
+        &self,
+        container: &Container,
+    ) -> impl Future<Output = Result<Option<Defaults>, RuntimeError>> + Send;
+
+    fn start(&self, container: &Container) -> impl Future<Output = Result<(), RuntimeError>> + Send;
+
+    /// Asks the container to end and, after `grace`, ends it.
+    fn stop(
+        &self,
+        container: &Container,
+        grace: Duration,
+    ) -> impl Future<Output = Result<(), RuntimeError>> + Send;
+
+    /// Removes the container, running or not, with its own files.
+    fn remove(&self, container: &Container) -> impl Future<Output = Result<(), RuntimeError>> + Send;
+
+    /// The output of a container: its last `tail` lines, and with `follow` what comes until it ends.
+    fn logs(
+        &self,
+        container: &Container,
+        tail: Option<u64>,
+        follow: bool,
+    ) -> impl Future<
+        Output = Result<impl Stream<Item = Result<LogRecord, RuntimeError>> + Send + use<Self>, RuntimeError>,
+    > + Send;
+
+    /// The instances whose containers change, as they change. It may miss some: `list` is the truth.
+    fn changes(
+        &self,
+    ) -> impl Future<
+        Output = Result<
+            impl Stream<Item = Result<InstanceId, RuntimeError>> + Send + use<Self>,
+            RuntimeError,
+        >,
+    > + Send;
+
+    /// The images of our own on this machine.
+    fn images(&self) -> impl Future<Output = Result<Vec<LocalImage>, RuntimeError>> + Send;
+
+    fn machine(&self) -> impl Future<Output = Result<Machine, RuntimeError>> + Send;
+}
+
+/// The id of an image's content: what a name meant at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ImageId(pub(crate) String);
+
+/// A container as a listing shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sighting {
+    pub(crate) instance: InstanceId,
+    /// The container's own id: another one for each that is made.
+    pub(crate) container: String,
+    pub(crate) running: bool,
+}
+
+/// One container, looked at closely.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Container {
+    pub(crate) instance: InstanceId,
+    pub(crate) id: String,
+    pub(crate) image: ImageId,
+    pub(crate) phase: Phase,
+    /// When it was last started, in the runtime's own words: differs for each start.
+    pub(crate) last_start: String,
+}
+
+/// What a container is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Created,
+    Running {
+        since: Timestamp,
+    },
+    Exited {
+        exit_code: i32,
+        out_of_memory: bool,
+        ran_for: Duration,
+    },
+    /// Half removed, or whatever else it cannot be started from.
+    Broken,
+}
+
+/// A container to be made.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    pub(crate) instance: &'a InstanceId,
+    pub(crate) generation: u64,
+    pub(crate) spec: &'a InstanceSpec,
+    pub(crate) image: ImageId,
+    pub(crate) binds: Vec<Bind>,
+}
+
+/// A host path inside a container. Made from envd's own tables only, never from what a request says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bind {
+    pub(crate) source: PathBuf,
+    pub(crate) target: &'static str,
+    pub(crate) read_only: bool,
+}
+
+/// What an image says about its processes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Defaults {
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) user: String,
+    pub(crate) cwd: String,
+}
+
+/// How far a download is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) done_bytes: u64,
+    pub(crate) total_bytes: Option<u64>,
+}
+
+/// A piece of a container's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogRecord {
+    /// [`gateway_api::stream::STDOUT`] or [`gateway_api::stream::STDERR`].
+    pub(crate) stream: u8,
+    pub(crate) bytes: Bytes,
+}
+
+/// The machine that the engine runs on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Machine {
+    pub(crate) name: String,
+    pub(crate) cpus: f64,
+    pub(crate) memory_bytes: u64,
+}
+
+/// Why a runtime did not do what it was told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RuntimeError {
+    #[error("the container engine does not answer: {why}")]
+    Unreachable { why: String },
+    #[error("`{image}` is not the name of an image: {why}")]
+    BadImage { image: String, why: String },
+    #[error("no image named `{image}`: {why}")]
+    ImageNotFound { image: String, why: String },
+    #[error("cannot download `{image}`: {why}")]
+    Download { image: String, why: String },
+    #[error("the disk of this machine is full")]
+    DiskFull,
+    /// The same again gives the same again.
+    #[error("the container engine refuses: {why}")]
+    Refused { why: String },
+    #[error("a container named `{name}` is there already, and this cluster did not make it")]
+    Foreign { name: String },
+    #[error("the container engine failed: {why}")]
+    Engine { why: String },
+}
+
+impl RuntimeError {
+    pub(crate) fn failure(&self) -> Failure {
+        match self {
+            Self::Unreachable { .. } => Failure::EngineUnreachable,
+            Self::BadImage { .. } => Failure::BadImage,
+            Self::ImageNotFound { .. } => Failure::ImageNotFound,
+            Self::DiskFull => Failure::DiskFull,
+            Self::Refused { .. } | Self::Foreign { .. } => Failure::Refused,
+            Self::Download { .. } | Self::Engine { .. } => Failure::Engine,
+        }
+    }
+
+    /// Whether trying again by itself may help.
+    pub(crate) fn passes(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::DiskFull | Self::Engine { .. } => true,
+            Self::BadImage { .. }
+            | Self::ImageNotFound { .. }
+            | Self::Download { .. }
+            | Self::Refused { .. }
+            | Self::Foreign { .. } => false,
+        }
+    }
+}
+
+impl Container {
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running { .. })
+    }
+}

@@ -1,0 +1,181 @@
+//! What a container is made with, and what one looks like.
+//!
+//! The body of a create is where isolation is decided: no privileges, no host namespaces, no devices, nothing
+//! published, limits on processor, memory and processes. No request can change any of that.
+
+use std::{collections::HashMap, time::Duration};
+
+use bollard::models::{
+    ContainerCreateBody, ContainerInspectResponse, ContainerState, ContainerStateStatusEnum,
+    ContainerSummary, ContainerSummaryStateEnum, HealthConfig, HostConfig, HostConfigLogConfig, Mount,
+    MountBindOptions, MountBindOptionsPropagationEnum, MountType, RestartPolicy, RestartPolicyNameEnum,
+};
+use gateway_api::InstanceId;
+use jiff::Timestamp;
+
+use super::{LABEL_CLUSTER, LABEL_GENERATION, LABEL_INSTANCE, name};
+use crate::runtime::{Bind, Container, ImageId, Launch, Phase, RuntimeError, Sighting};
+
+/// Processes and threads of one instance: a fork bomb ends here.
+const PIDS_MAX: i64 = 4096;
+/// What root in a container gets of Docker's own choice of capabilities, less these: device files, which would open
+/// the host's disks from a mount without `nodev`, and raw sockets, with which one instance could pose as another on
+/// the bridge. `ping` needs none.
+const CAPABILITIES_DROPPED: [&str; 2] = ["MKNOD", "NET_RAW"];
+/// The `local` driver keeps bytes as they are and rotates by itself.
+const LOG_DRIVER: &str = "local";
+const LOG_FILE_BYTES: &str = "50m";
+const LOG_FILES: &str = "2";
+
+pub(super) fn body(cluster: &str, launch: &Launch<'_>) -> Result<ContainerCreateBody, RuntimeError> {
+    let labels = [
+        (LABEL_CLUSTER, cluster.to_owned()),
+        (LABEL_INSTANCE, launch.instance.to_string()),
+        (LABEL_GENERATION, launch.generation.to_string()),
+    ];
+    Ok(ContainerCreateBody {
+        hostname: Some(launch.spec.hostname.clone()),
+        user: Some("0".to_owned()),
+        working_dir: Some("/".to_owned()),
+        entrypoint: Some(vec![envd_api::agent::AGENT.to_owned()]),
+        cmd: Some(Vec::new()),
+        // The image's own would be run past the agent, and a stop must reach the agent as it expects.
+        healthcheck: Some(HealthConfig { test: Some(vec!["NONE".to_owned()]), ..HealthConfig::default() }),
+        stop_signal: Some("SIGTERM".to_owned()),
+        image: Some(launch.image.0.clone()),
+        labels: Some(labels.map(|(label, value)| (label.to_owned(), value)).into()),
+        host_config: Some(host_config(launch)?),
+        ..ContainerCreateBody::default()
+    })
+}
+
+fn host_config(launch: &Launch<'_>) -> Result<HostConfig, RuntimeError> {
+    let spec = launch.spec;
+    let memory = bytes("memory", spec.memory_bytes)?;
+    Ok(HostConfig {
+        nano_cpus: Some(nano_cpus(spec.cpus)?),
+        memory: Some(memory),
+        // The same as the memory: no swap on top.
+        memory_swap: Some(memory),
+        shm_size: Some(bytes("shared memory", spec.shm_bytes)?),
+        pids_limit: Some(PIDS_MAX),
+        oom_kill_disable: Some(false),
+        init: Some(false),
+        privileged: Some(false),
+        publish_all_ports: Some(false),
+        cap_drop: Some(CAPABILITIES_DROPPED.map(str::to_owned).to_vec()),
+        security_opt: Some(vec!["no-new-privileges".to_owned()]),
+        restart_policy: Some(RestartPolicy {
+            name: Some(RestartPolicyNameEnum::NO),
+            maximum_retry_count: None,
+        }),
+        log_config: Some(HostConfigLogConfig {
+            typ: Some(LOG_DRIVER.to_owned()),
+            config: Some(HashMap::from([
+                ("max-size".to_owned(), LOG_FILE_BYTES.to_owned()),
+                ("max-file".to_owned(), LOG_FILES.to_owned()),
+            ])),
+        }),
+        mounts: Some(launch.binds.iter().map(mount).collect()),
+        ..HostConfig::default()
+    })
+}
+
+fn mount(bind: &Bind) -> Mount {
+    Mount {
+        typ: Some(MountType::BIND),
+        source: Some(bind.source.display().to_string()),
+        target: Some(bind.target.to_owned()),
+        read_only: Some(bind.read_only),
+        bind_options: Some(MountBindOptions {
+            propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
+            ..MountBindOptions::default()
+        }),
+        ..Mount::default()
+    }
+}
+
+fn bytes(what: &str, bytes: u64) -> Result<i64, RuntimeError> {
+    i64::try_from(bytes).map_err(|_| RuntimeError::Refused { why: format!("`{bytes}` bytes of {what}") })
+}
+
+fn nano_cpus(cpus: f64) -> Result<i64, RuntimeError> {
+    const MOST: f64 = 65_536.0;
+    if !(cpus > 0.0 && cpus <= MOST) {
+        return Err(RuntimeError::Refused { why: format!("`{cpus}` processors") });
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
+    Ok((cpus * 1e9).round() as i64)
+}
+
+/// A container of a listing; `None` for one whose name is not that of its instance: it only has the labels from the
+/// image that it was made from.
+pub(super) fn sighting(summary: ContainerSummary) -> Option<Sighting> {
+    let instance = summary.labels.as_ref()?.get(LABEL_INSTANCE)?.parse().ok()?;
+    let name = name(&instance);
+    summary.names.as_ref()?.iter().find(|found| found.trim_start_matches('/') == name)?;
+    let running = matches!(
+        summary.state,
+        Some(
+            ContainerSummaryStateEnum::RUNNING
+                | ContainerSummaryStateEnum::PAUSED
+                | ContainerSummaryStateEnum::RESTARTING
+        )
+    );
+    Some(Sighting { instance, container: summary.id?, running })
+}
+
+/// A container that bears the name of `instance`, if it is that of this cluster.
+pub(super) fn container(
+    instance: &InstanceId,
+    cluster: &str,
+    found: ContainerInspectResponse,
+) -> Result<Container, RuntimeError> {
+    let labels = found.config.and_then(|config| config.labels).unwrap_or_default();
+    let is = |label: &str, value: &str| labels.get(label).is_some_and(|found| found == value);
+    if !is(LABEL_CLUSTER, cluster) || !is(LABEL_INSTANCE, instance.as_str()) {
+        return Err(RuntimeError::Foreign { name: name(instance) });
+    }
+    let incomplete = || RuntimeError::Engine { why: "an answer without id, image or state".to_owned() };
+    let state = found.state.ok_or_else(incomplete)?;
+    Ok(Container {
+        instance: instance.clone(),
+        id: found.id.ok_or_else(incomplete)?,
+        image: ImageId(found.image.ok_or_else(incomplete)?),
+        phase: phase(&state),
+        last_start: state.started_at.unwrap_or_default(),
+    })
+}
+
+fn phase(state: &ContainerState) -> Phase {
+    match state.status {
+        // A start that failed leaves `created` with an exit code of its own.
+        Some(ContainerStateStatusEnum::CREATED) => Phase::Created,
+        Some(
+            ContainerStateStatusEnum::RUNNING
+            | ContainerStateStatusEnum::PAUSED
+            | ContainerStateStatusEnum::RESTARTING
+            | ContainerStateStatusEnum::STOPPING,
+        ) => Phase::Running { since: time(state.started_at.as_deref()).unwrap_or(Timestamp::UNIX_EPOCH) },
+        Some(ContainerStateStatusEnum::EXITED) => Phase::Exited {
+            exit_code: state.exit_code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1),
+            out_of_memory: state.oom_killed.unwrap_or(false),
+            ran_for: ran_for(state).unwrap_or_default(),
+        },
+        Some(
+            ContainerStateStatusEnum::REMOVING
+            | ContainerStateStatusEnum::DEAD
+            | ContainerStateStatusEnum::EMPTY,
+        )
+        | None => Phase::Broken,
+    }
+}
+
+fn ran_for(state: &ContainerState) -> Option<Duration> {
+    let (started, finished) = (time(state.started_at.as_deref())?, time(state.finished_at.as_deref())?);
+    finished.duration_since(started).try_into().ok()
+}
+
+fn time(text: Option<&str>) -> Option<Timestamp> {
+    text?.parse().ok()
+}

@@ -1,0 +1,168 @@
+//! The connection to the engine: every call has a name and a limit, and every error becomes one of ours.
+
+use std::{
+    error::Error,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use bollard::{API_DEFAULT_VERSION, Docker, errors::Error as DockerError};
+use tokio::{sync::Semaphore, time::timeout};
+
+use crate::runtime::RuntimeError;
+
+/// The most that saying hello may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// bollard's own limit on the head of an answer: longer than any of ours, so that ours decide.
+const OUTERMOST: Duration = Duration::from_mins(10);
+/// Calls at once; more wait for their turn within their limit.
+const CALLS_MAX: usize = 16;
+/// The most that is kept of what the engine or a registry says.
+const TEXT_MAX: usize = 1000;
+
+/// One Docker engine behind a unix socket.
+#[derive(Debug)]
+pub(super) struct Engine {
+    socket: String,
+    /// A client that speaks the engine's version; forgotten when the engine goes away, since it may come back as
+    /// another version.
+    docker: Mutex<Option<Docker>>,
+    calls: Semaphore,
+}
+
+impl Engine {
+    pub(super) fn new(socket: String) -> Self {
+        Self { socket, docker: Mutex::new(None), calls: Semaphore::new(CALLS_MAX) }
+    }
+
+    pub(super) async fn docker(&self) -> Result<Docker, RuntimeError> {
+        let known = self.docker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(docker) = known {
+            return Ok(docker);
+        }
+        let docker = Docker::connect_with_unix(&self.socket, OUTERMOST.as_secs(), API_DEFAULT_VERSION)
+            .map_err(runtime_error)?;
+        let docker = timeout(CONNECT, docker.negotiate_version())
+            .await
+            .map_err(|_| too_slow("hello", CONNECT))?
+            .map_err(runtime_error)?;
+        *self.docker.lock().unwrap_or_else(PoisonError::into_inner) = Some(docker.clone());
+        Ok(docker)
+    }
+
+    /// One call within `limit`; `what` names it in errors.
+    pub(super) async fn call<T>(
+        &self,
+        what: &'static str,
+        limit: Duration,
+        call: impl AsyncFnOnce(Docker) -> Result<T, DockerError>,
+    ) -> Result<T, RuntimeError> {
+        self.raw(what, limit, call).await?.map_err(runtime_error)
+    }
+
+    /// Like [`Self::call`], with `None` when the engine answers with one of `statuses`.
+    pub(super) async fn call_unless<T>(
+        &self,
+        what: &'static str,
+        limit: Duration,
+        statuses: &[u16],
+        call: impl AsyncFnOnce(Docker) -> Result<T, DockerError>,
+    ) -> Result<Option<T>, RuntimeError> {
+        match self.raw(what, limit, call).await? {
+            Err(DockerError::DockerResponseServerError { status_code, .. })
+                if statuses.contains(&status_code) =>
+            {
+                Ok(None)
+            }
+            answer => answer.map(Some).map_err(runtime_error),
+        }
+    }
+
+    async fn raw<T>(
+        &self,
+        what: &'static str,
+        limit: Duration,
+        call: impl AsyncFnOnce(Docker) -> Result<T, DockerError>,
+    ) -> Result<Result<T, DockerError>, RuntimeError> {
+        let answer = timeout(limit, async {
+            let _turn = self.calls.acquire().await;
+            Ok(call(self.docker().await?).await)
+        })
+        .await
+        .unwrap_or_else(|_| Err(too_slow(what, limit)));
+        if let Ok(Err(error)) = &answer
+            && is_away(error)
+        {
+            *self.docker.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        answer
+    }
+}
+
+pub(super) fn too_slow(what: &str, limit: Duration) -> RuntimeError {
+    RuntimeError::Unreachable { why: format!("no answer to `{what}` within {} s", limit.as_secs()) }
+}
+
+/// Whether nothing was said by an engine at all.
+fn is_away(error: &DockerError) -> bool {
+    matches!(
+        error,
+        DockerError::HyperLegacyError { .. }
+            | DockerError::HyperResponseError { .. }
+            | DockerError::IOError { .. }
+            | DockerError::RequestTimeoutError
+            | DockerError::SocketNotFoundError(_)
+    )
+}
+
+/// Our error for the engine's.
+#[expect(clippy::needless_pass_by_value, reason = "it is used as a function in `map_err`")]
+pub(super) fn runtime_error(error: DockerError) -> RuntimeError {
+    let why = text(&error);
+    if is_disk_full(&why) {
+        return RuntimeError::DiskFull;
+    }
+    if is_away(&error) {
+        return RuntimeError::Unreachable { why };
+    }
+    if let DockerError::DockerResponseServerError { status_code, .. } = error {
+        // Conflicts and what is missing pass when things move; a bad request stays a bad request.
+        return match status_code {
+            400 | 403 => RuntimeError::Refused { why },
+            _ => RuntimeError::Engine { why },
+        };
+    }
+    RuntimeError::Engine { why }
+}
+
+pub(super) fn is_disk_full(why: &str) -> bool {
+    why.contains("no space left on device") || why.contains("disk quota exceeded")
+}
+
+/// What the engine said, with the causes that its client keeps behind it, in bounds.
+pub(super) fn text(error: &DockerError) -> String {
+    if let DockerError::DockerResponseServerError { message, .. } = error {
+        return bounded(message);
+    }
+    if let DockerError::DockerStreamError { error } = error {
+        return bounded(error);
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let next_text = next.to_string();
+        if !text.contains(&next_text) {
+            text = format!("{text}: {next_text}");
+        }
+        cause = next.source();
+    }
+    bounded(&text)
+}
+
+fn bounded(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(TEXT_MAX) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

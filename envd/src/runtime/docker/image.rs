@@ -1,0 +1,208 @@
+//! Images: from a name to content that is on this machine.
+//!
+//! A name is looked up and pulled in its full form, so that nothing which merely looks like an image's id is taken for
+//! one. A container is then made from the id that was found: a tag that moves meanwhile changes nothing.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bollard::{
+    models::{CreateImageInfo, ImageConfig},
+    query_parameters::CreateImageOptionsBuilder,
+};
+use futures_util::StreamExt;
+use oci_spec::distribution::Reference;
+use tokio::time::timeout;
+
+use super::{LOOK, OWN_BASE, OWN_IMAGES, PULL_SILENCE, engine};
+use crate::runtime::{Defaults, ImageId, Progress, RuntimeError, docker::engine::Engine};
+
+/// What the engine gives processes when the image says nothing.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The image that `reference` names, pulled only when it is not here.
+pub(super) async fn ensure(
+    engine: &Engine,
+    reference: &str,
+    progress: impl FnMut(Progress) + Send,
+) -> Result<ImageId, RuntimeError> {
+    let name = parse(reference)?.whole();
+    if let Some(id) = look_up(engine, &name).await? {
+        return Ok(id);
+    }
+    if name.starts_with(OWN_IMAGES) {
+        let why =
+            "it is an image of this machine's own, which has not been made here or was removed".to_owned();
+        return Err(RuntimeError::ImageNotFound { image: reference.to_owned(), why });
+    }
+    pull(engine, &name, progress).await?;
+    look_up(engine, &name).await?.ok_or_else(|| RuntimeError::Download {
+        image: reference.to_owned(),
+        why: "it is not there after the download".to_owned(),
+    })
+}
+
+/// The environment, user and directory of an image; `None` when it is gone.
+pub(super) async fn defaults(engine: &Engine, image: &ImageId) -> Result<Option<Defaults>, RuntimeError> {
+    let found = engine
+        .call_unless("look at an image", LOOK, &[404], async |docker| docker.inspect_image(&image.0).await)
+        .await?;
+    Ok(found.map(|image| of_config(image.config.unwrap_or_default())))
+}
+
+/// Whether an image is one for instances.
+pub(super) fn is_offered(reference: &str) -> bool {
+    reference.starts_with(OWN_IMAGES) && !reference.starts_with(OWN_BASE) && !reference.contains("<none>")
+}
+
+fn parse(reference: &str) -> Result<Reference, RuntimeError> {
+    let bad = |why: &str| RuntimeError::BadImage { image: reference.to_owned(), why: why.to_owned() };
+    let is_hex = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if reference.starts_with("sha256:") || is_hex(reference) {
+        return Err(bad("ids are not accepted, use a name such as `debian:12`"));
+    }
+    reference.parse().map_err(|error: oci_spec::distribution::ParseError| bad(&error.to_string()))
+}
+
+async fn look_up(engine: &Engine, name: &str) -> Result<Option<ImageId>, RuntimeError> {
+    let found = engine
+        .call_unless("look at an image", LOOK, &[404], async |docker| docker.inspect_image(name).await)
+        .await?;
+    Ok(found.and_then(|image| image.id).map(ImageId))
+}
+
+async fn pull(
+    engine: &Engine,
+    name: &str,
+    mut progress: impl FnMut(Progress) + Send,
+) -> Result<(), RuntimeError> {
+    let docker = engine.docker().await?;
+    let options = CreateImageOptionsBuilder::new().from_image(name).build();
+    let mut lines = std::pin::pin!(docker.create_image(Some(options), None, None));
+    let mut layers = Layers::default();
+    loop {
+        let line = timeout(PULL_SILENCE, lines.next()).await.map_err(|_| silent(name, PULL_SILENCE))?;
+        match line {
+            None => return Ok(()),
+            Some(Ok(line)) => {
+                layers.note(&line);
+                progress(layers.progress());
+            }
+            Some(Err(error)) => return Err(pull_error(name, error)),
+        }
+    }
+}
+
+fn silent(name: &str, limit: Duration) -> RuntimeError {
+    let why = format!("nothing came from the registry for {} s", limit.as_secs());
+    RuntimeError::Download { image: name.to_owned(), why }
+}
+
+/// The registry's own words, sorted by what they mean to a user.
+fn pull_error(name: &str, error: bollard::errors::Error) -> RuntimeError {
+    const ABSENT: [&str; 5] =
+        ["not found", "manifest unknown", "name unknown", "pull access denied", "does not exist"];
+    let (image, why) = (name.to_owned(), engine::text(&error));
+    let error = engine::runtime_error(error);
+    if matches!(error, RuntimeError::Unreachable { .. } | RuntimeError::DiskFull) {
+        error
+    } else if ABSENT.iter().any(|words| why.contains(words)) {
+        RuntimeError::ImageNotFound { image, why }
+    } else {
+        RuntimeError::Download { image, why }
+    }
+}
+
+fn of_config(config: ImageConfig) -> Defaults {
+    let mut env = BTreeMap::from([("PATH".to_owned(), PATH.to_owned())]);
+    for line in config.env.unwrap_or_default() {
+        let (name, value) = line.split_once('=').unwrap_or((&line, ""));
+        env.insert(name.to_owned(), value.to_owned());
+    }
+    Defaults { env, user: config.user.unwrap_or_default(), cwd: config.working_dir.unwrap_or_default() }
+}
+
+/// The layers of one download: bytes that have come, and bytes in all once that is known of each.
+#[derive(Debug, Default)]
+struct Layers(BTreeMap<String, Progress>);
+
+impl Layers {
+    fn note(&mut self, line: &CreateImageInfo) {
+        let (Some(id), Some(status)) = (&line.id, &line.status) else { return };
+        let unknown = Progress { done_bytes: 0, total_bytes: None };
+        let here = |layer: &mut Progress| {
+            let all = layer.total_bytes.unwrap_or(layer.done_bytes);
+            *layer = Progress { done_bytes: all, total_bytes: Some(all) };
+        };
+        match status.as_str() {
+            "Pulling fs layer" => {
+                self.0.entry(id.clone()).or_insert(unknown);
+            }
+            "Already exists" => here(self.0.entry(id.clone()).or_insert(unknown)),
+            "Downloading" => {
+                let positive = |bytes: Option<i64>| {
+                    bytes.and_then(|bytes| u64::try_from(bytes).ok()).filter(|&bytes| bytes > 0)
+                };
+                let detail = line.progress_detail.clone().unwrap_or_default();
+                let layer = self.0.entry(id.clone()).or_insert(unknown);
+                layer.done_bytes = positive(detail.current).unwrap_or(layer.done_bytes);
+                layer.total_bytes = positive(detail.total).or(layer.total_bytes);
+            }
+            "Download complete" | "Pull complete" => {
+                self.0.entry(id.clone()).and_modify(here);
+            }
+            _ => {}
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        let total = self.0.values().map(|layer| layer.total_bytes).sum::<Option<u64>>();
+        Progress {
+            done_bytes: self.0.values().map(|layer| layer.done_bytes).sum(),
+            total_bytes: total.filter(|&bytes| bytes > 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bollard::models::ProgressDetail;
+
+    use super::*;
+
+    #[test]
+    fn names_are_names_and_not_ids() {
+        let whole = |reference: &str| parse(reference).map(|name| name.whole()).ok();
+        assert_eq!(whole("debian").as_deref(), Some("docker.io/library/debian:latest"));
+        assert_eq!(whole("d202ce692b9e").as_deref(), Some("docker.io/library/d202ce692b9e:latest"));
+        assert_eq!(whole("localhost/berth/base").as_deref(), Some("localhost/berth/base:latest"));
+        let hex = "d202ce692b9ed202ce692b9ed202ce692b9ed202ce692b9ed202ce692b9ed202";
+        for id in [hex, &format!("sha256:{hex}"), "", "UPPER", "a b", "x:"] {
+            assert!(matches!(parse(id), Err(RuntimeError::BadImage { .. })), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_total_is_given_once_every_layer_has_one() {
+        let mut layers = Layers::default();
+        let mut note = |id: &str, status: &str, detail: Option<(i64, i64)>| {
+            layers.note(&CreateImageInfo {
+                id: Some(id.to_owned()),
+                status: Some(status.to_owned()),
+                progress_detail: detail
+                    .map(|(current, total)| ProgressDetail { current: Some(current), total: Some(total) }),
+                ..CreateImageInfo::default()
+            });
+            let progress = layers.progress();
+            (progress.done_bytes, progress.total_bytes)
+        };
+        assert_eq!(note("latest", "Pulling from library/debian", None), (0, None));
+        assert_eq!(note("a", "Already exists", None), (0, None));
+        assert_eq!(note("b", "Pulling fs layer", None), (0, None));
+        assert_eq!(note("c", "Pulling fs layer", None), (0, None));
+        assert_eq!(note("b", "Downloading", Some((40, 100))), (40, None));
+        assert_eq!(note("c", "Downloading", Some((10, 50))), (50, Some(150)));
+        assert_eq!(note("b", "Download complete", None), (110, Some(150)));
+        assert_eq!(note("b", "Extracting", Some((1, 900))), (110, Some(150)));
+        assert_eq!(note("c", "Pull complete", None), (150, Some(150)));
+    }
+}
