@@ -1,0 +1,129 @@
+//! The life of PID 1: reap, run the command or wait, pass signals on, end.
+//!
+//! With a command the instance is that command: signals go to its process group, and the agent ends with its exit
+//! code, 128 and the number for a signal, 127 when it cannot be run. Without one the agent stays until it is told to
+//! stop, and then gives everything in the instance a chance to end.
+
+use std::{collections::BTreeMap, future::pending, io, process::Stdio, rc::Rc, time::Duration};
+
+use rustix::process::{Pid, Signal};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+    time::Instant,
+};
+
+use crate::{
+    Agent,
+    children::{Child, Streams},
+    complain,
+    environment::{StartError, Surroundings},
+    link,
+};
+
+/// What processes get to end after they were told, before they are killed.
+const STOP_GRACE: Duration = Duration::from_secs(8);
+/// How often it is looked whether all have ended.
+const STOP_CHECK: Duration = Duration::from_millis(20);
+/// The exit code of a command that cannot be run, as shells give it.
+const CANNOT_RUN: u8 = 127;
+/// Signals that are passed on to the command; of these `TERM`, `INT` and `QUIT` stop an instance without one.
+const PASSED_ON: [Signal; 7] =
+    [Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP, Signal::USR1, Signal::USR2, Signal::WINCH];
+
+/// Lives. The result is the agent's exit code.
+pub(crate) async fn run(agent: Rc<Agent>) -> io::Result<u8> {
+    if rustix::process::getpid() != Pid::INIT {
+        // Somebody else is PID 1: orphans come here all the same.
+        let _as_it_is = rustix::process::set_child_subreaper(Some(Pid::INIT));
+    }
+    reap(&agent)?;
+    let mut signals = signals(&agent)?;
+    let command = if agent.spec.command.is_empty() {
+        None
+    } else {
+        match start(&agent) {
+            Ok(child) => Some(child),
+            Err(error) => {
+                complain(&error.to_string());
+                return Ok(CANNOT_RUN);
+            }
+        }
+    };
+    agent.tasks.spawn_local(link::keep(Rc::clone(&agent)));
+    match command {
+        Some(child) => accompany(&agent, child, &mut signals).await,
+        None => wait_for_stop(&agent, &mut signals).await,
+    }
+}
+
+fn start(agent: &Agent) -> Result<Child, StartError> {
+    let surroundings = Surroundings::new(&agent.spec, &BTreeMap::new())?;
+    let argv = &agent.spec.command;
+    let mut command = surroundings.command(argv, &surroundings.workdir(), false)?;
+    let streams =
+        Streams { stdin: Stdio::inherit(), stdout: Stdio::inherit(), stderr: Stdio::inherit(), tty: false };
+    agent
+        .children
+        .spawn(&mut command, streams)
+        .map_err(|error| StartError::System(argv.first().cloned().unwrap_or_default(), error))
+}
+
+async fn accompany(agent: &Agent, mut child: Child, signals: &mut mpsc::Receiver<Signal>) -> io::Result<u8> {
+    loop {
+        tokio::select! {
+            ended = &mut child.ended => return ended.map(crate::children::Ended::code).map_err(io::Error::other),
+            signal = next(signals) => agent.children.signal(child.pid, signal),
+        }
+    }
+}
+
+async fn wait_for_stop(agent: &Agent, signals: &mut mpsc::Receiver<Signal>) -> io::Result<u8> {
+    while ![Signal::TERM, Signal::INT, Signal::QUIT].contains(&next(signals).await) {}
+    agent.children.signal_all(Signal::TERM);
+    // What is stopped must wake to end.
+    agent.children.signal_all(Signal::CONT);
+    let deadline = Instant::now() + STOP_GRACE;
+    while agent.children.reap() && Instant::now() < deadline {
+        agent.children.hang_up_idle_shells();
+        tokio::time::sleep(STOP_CHECK).await;
+    }
+    agent.children.signal_all(Signal::KILL);
+    Ok(0)
+}
+
+async fn next(signals: &mut mpsc::Receiver<Signal>) -> Signal {
+    match signals.recv().await {
+        Some(signal) => signal,
+        None => pending().await,
+    }
+}
+
+/// Reaps whenever a child ends, for as long as the agent lives.
+fn reap(agent: &Rc<Agent>) -> io::Result<()> {
+    let mut ended = signal(SignalKind::child())?;
+    let agent_too = Rc::clone(agent);
+    agent.tasks.spawn_local(async move {
+        while ended.recv().await.is_some() {
+            agent_too.children.reap();
+        }
+    });
+    Ok(())
+}
+
+/// The signals that come to the agent, in one queue.
+fn signals(agent: &Agent) -> io::Result<mpsc::Receiver<Signal>> {
+    let (sender, receiver) = mpsc::channel(PASSED_ON.len());
+    for which in PASSED_ON {
+        let mut coming = signal(SignalKind::from_raw(which.as_raw()))?;
+        let sender = sender.clone();
+        agent.tasks.spawn_local(async move {
+            while coming.recv().await.is_some() {
+                if sender.send(which).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    Ok(receiver)
+}

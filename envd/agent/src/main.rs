@@ -1,0 +1,101 @@
+//! The agent: PID 1 of every instance, static, mounted read-only, so that any image works, down to one without a
+//! shell.
+//!
+//! It reaps, runs the instance's command and ends with its exit code ([`init`]), and answers the gateway over the
+//! instance's own door ([`link`]): dial a port, run a process, keep a terminal. It knows no users, no other instance
+//! and no path on the host. It is one thread; nothing in it waits but by `await`.
+//!
+//! Every process it starts goes through [`enter`]: the agent executes itself once more, becomes the image's user and
+//! then the program. That needs no code between `fork` and `exec`, and hence no unsafe code.
+//!
+//! It writes to standard error only when it cannot do its work: that stream belongs to the user's command.
+
+mod account;
+mod children;
+mod dial;
+mod enter;
+mod environment;
+mod exec;
+mod init;
+mod link;
+mod program;
+mod pty;
+mod scrollback;
+mod signal;
+mod terminal;
+
+use std::{
+    ffi::OsString,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    rc::Rc,
+};
+
+use envd_api::agent::{AgentSpec, DOOR, SOCKET, SPEC};
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use crate::{children::Children, terminal::Terminals};
+
+/// The exit code when the instance's own set-up is at fault, not its command.
+const BAD_SETUP: u8 = 78;
+
+/// What all parts of the agent share. One thread, so nothing here is locked.
+#[derive(Debug)]
+struct Agent {
+    spec: AgentSpec,
+    socket: PathBuf,
+    children: Children,
+    terminals: Terminals,
+    /// One permit for each answer under way.
+    answers: Semaphore,
+    /// The owner of every task.
+    tasks: TaskTracker,
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let door = match arguments.next() {
+        Some(first) if first == enter::ARGUMENT => return enter::enter(arguments),
+        // For tests only: a door elsewhere.
+        Some(first) if first == "--door" => {
+            PathBuf::from(arguments.next().unwrap_or_else(|| OsString::from(DOOR)))
+        }
+        Some(_) | None => PathBuf::from(DOOR),
+    };
+    match run(&door) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            complain(&error.to_string());
+            ExitCode::from(BAD_SETUP)
+        }
+    }
+}
+
+fn run(door: &Path) -> io::Result<u8> {
+    let spec = read_spec(&door.join(SPEC))?;
+    let agent = Rc::new(Agent {
+        spec,
+        socket: door.join(SOCKET),
+        children: Children::default(),
+        terminals: Terminals::default(),
+        answers: Semaphore::new(link::ANSWERS_MAX),
+        tasks: TaskTracker::new(),
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    tokio::task::LocalSet::new().block_on(&runtime, init::run(agent))
+}
+
+fn read_spec(path: &Path) -> io::Result<AgentSpec> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        io::Error::other(format!("the instance's specification `{}` cannot be read: {error}", path.display()))
+    };
+    let text = std::fs::read(path).map_err(|error| wrong(&error))?;
+    serde_json::from_slice(&text).map_err(|error| wrong(&error))
+}
+
+/// A sentence on standard error, for the instance's log.
+fn complain(sentence: &str) {
+    let _nobody_listens = writeln!(io::stderr(), "berth: {sentence}");
+}

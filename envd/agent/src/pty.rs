@@ -1,0 +1,82 @@
+//! Pseudo-terminals: the agent's end is asynchronous, the other end is for the child.
+
+use std::{
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+    time::Duration,
+};
+
+use gateway_api::stream::Size;
+use rustix::{
+    process::Uid,
+    pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt},
+    termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize},
+};
+use tokio::net::unix::pipe;
+
+/// How soon to read again after an error: nobody has the other end open, but whoever lives may open it again.
+pub(crate) const CLOSED_PAUSE: Duration = Duration::from_millis(200);
+
+/// The agent's end. Reading and writing take `&self`, so that several can share it.
+#[derive(Debug)]
+pub(crate) struct Pty {
+    screen: pipe::Receiver,
+    keyboard: pipe::Sender,
+}
+
+/// A new terminal that belongs to `owner`, and the end of it that is the child's.
+pub(crate) fn open(size: Size, owner: u32) -> io::Result<(Pty, OwnedFd)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags)?;
+    grantpt(&ours)?;
+    unlockpt(&ours)?;
+    let theirs = ioctl_tiocgptpeer(&ours, flags)?;
+    // Programs such as tmux open it again by name. Who may not change owners runs as nobody else either.
+    let _stays_ours = rustix::fs::fchown(&theirs, Some(Uid::from_raw(owner)), None);
+    let mut modes = tcgetattr(&theirs)?;
+    modes.input_modes |= InputModes::IUTF8;
+    tcsetattr(&theirs, OptionalActions::Now, &modes)?;
+    rustix::io::ioctl_fionbio(&ours, true)?;
+    let keyboard = pipe::Sender::from_owned_fd_unchecked(ours.try_clone()?)?;
+    let pty = Pty { screen: pipe::Receiver::from_owned_fd_unchecked(ours)?, keyboard };
+    pty.resize(size);
+    Ok((pty, theirs))
+}
+
+impl Pty {
+    /// Reads what the terminal shows. Cancel-safe. An error when nobody has the other end open.
+    pub(crate) async fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+        // Not by `AsyncRead`: that takes a short read for an empty source, which a terminal's is not.
+        loop {
+            self.screen.readable().await?;
+            match self.screen.try_read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Reads what is there now, whatever has been noticed of it so far.
+    pub(crate) fn read_now(&self, into: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(self.screen.as_fd(), into)?)
+    }
+
+    /// Types. Waits while the program does not read.
+    pub(crate) async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.keyboard.writable().await?;
+            match self.keyboard.try_write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The program is told by `SIGWINCH`.
+    pub(crate) fn resize(&self, size: Size) {
+        let size = Winsize { ws_col: size.cols.max(1), ws_row: size.rows.max(1), ws_xpixel: 0, ws_ypixel: 0 };
+        let _ended = tcsetwinsize(self.screen.as_fd(), size);
+    }
+}

@@ -1,0 +1,123 @@
+//! Terminals that outlive their viewers.
+
+use envd_api::agent::{Call, Chunk, Refusal, Terminal};
+use gateway_api::stream::{Exit, Size};
+
+use crate::world::{Process, World, soon, spec, until};
+
+fn terminal(name: &str) -> Call {
+    Call::Terminal(Terminal { name: name.to_owned(), size: Size { cols: 80, rows: 24 } })
+}
+
+async fn ends(viewer: &mut Process) -> Exit {
+    loop {
+        match soon("the shell's end", viewer.output.next()).await.unwrap() {
+            Some(Chunk::Stdout(_)) => {}
+            Some(Chunk::Exit(exit)) => return exit,
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_stays_when_its_viewers_leave() {
+    let mut world = World::linked(&spec(&[])).await;
+    let mut first = world.process(terminal("1")).await;
+    first.types("kept=$((40+2)); echo mark-$kept\n").await;
+    first.shows("mark-42").await;
+    drop(first);
+
+    // The gateway restarts, the browser comes back.
+    world.vanish();
+    std::fs::remove_file(world.socket()).unwrap();
+    world.listen();
+    world.wait_for_link().await;
+
+    let mut second = world.process(terminal("1")).await;
+    second.shows("mark-42").await;
+    second.types("echo again-$kept\n").await;
+    second.shows("again-42").await;
+    let mut third = world.process(terminal("1")).await;
+    third.shows("again-42").await;
+    third.types("echo both-$((kept+1))\n").await;
+    second.shows("both-43").await;
+    third.shows("both-43").await;
+
+    third.types("exit 3\n").await;
+    assert_eq!(ends(&mut second).await, Exit::Code(3));
+    assert_eq!(ends(&mut third).await, Exit::Code(3));
+
+    let mut fresh = world.process(terminal("1")).await;
+    fresh.types("echo fresh-$((1+1))\n").await;
+    assert!(!fresh.shows("fresh-2").await.contains("mark-42"));
+}
+
+#[tokio::test]
+async fn the_size_is_the_one_last_asked_for() {
+    let mut world = World::linked(&spec(&[])).await;
+    let mut viewer = world.process(terminal("sizes")).await;
+    viewer.input.send(&Chunk::Resize(Size { cols: 101, rows: 33 })).await.unwrap();
+    viewer.types("stty size\n").await;
+    viewer.shows("33 101").await;
+    let mut other = world.process(terminal("sizes")).await;
+    other.shows("33 101").await;
+    other.types("stty size\n").await;
+    viewer.shows("24 80").await;
+}
+
+#[tokio::test]
+async fn a_flood_reaches_its_viewer_whole() {
+    let mut world = World::linked(&spec(&[])).await;
+    let mut viewer = world.process(terminal("flood")).await;
+    viewer.types("stty -echo; echo set-$((1+1))\n").await;
+    viewer.shows("set-2").await;
+    viewer.types("seq 1 300000; echo end-$((1+1))\n").await;
+    let shown = viewer.shows("end-2").await;
+    assert!((1..=300_000).all(|line| line % 5000 != 0 || shown.contains(&format!("\n{line}\r\n"))));
+    assert!(shown.len() > 2_000_000, "{}", shown.len());
+}
+
+#[tokio::test]
+async fn a_viewer_that_sleeps_does_not_hold_up_the_others() {
+    let mut world = World::linked(&spec(&[])).await;
+    let sleeper = world.process(terminal("shared")).await;
+    let mut viewer = world.process(terminal("shared")).await;
+    viewer.types("seq 1 300000; echo end-$((1+1))\n").await;
+    viewer.shows("end-2").await;
+    // It was let go, and hears no more.
+    let mut sleeper = sleeper.output;
+    while let Some(chunk) = soon("the end of what was sent", sleeper.next()).await.unwrap() {
+        assert!(matches!(chunk, Chunk::Stdout(_)), "{chunk:?}");
+    }
+}
+
+#[tokio::test]
+async fn there_is_a_bound_on_terminals() {
+    let mut world = World::linked(&spec(&[])).await;
+    for number in 0..32 {
+        drop(world.process(terminal(&format!("t{number}"))).await);
+    }
+    let (refusal, message) = world.refused(terminal("one-more")).await;
+    assert_eq!(refusal, Refusal::Busy, "{message}");
+    // One that is there already can be come back to.
+    let mut again = world.process(terminal("t0")).await;
+    again.types("exit\n").await;
+    ends(&mut again).await;
+    world.process(terminal("one-more")).await;
+}
+
+#[tokio::test]
+async fn the_job_of_a_terminal_gets_its_signals() {
+    let mut world = World::linked(&spec(&[])).await;
+    let mark = world.directory.path().join("interrupted");
+    let mut viewer = world.process(terminal("jobs")).await;
+    viewer
+        .types(&format!(
+            "sh -c \"trap 'echo > {}; exit' INT; echo rea''dy; while :; do sleep 0.05; done\"\n",
+            mark.display()
+        ))
+        .await;
+    viewer.shows("ready").await;
+    viewer.types("\x03").await;
+    until("the mark of Ctrl-C", || mark.exists()).await;
+}

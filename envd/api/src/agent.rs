@@ -1,0 +1,161 @@
+//! The protocol between the gateway and the agent that is PID 1 of an instance.
+//!
+//! The host owns the door: the gateway listens on a unix socket in a directory that the instance sees read-only at
+//! [`DOOR`], and the agent connects *out*. So no host process ever follows a path that a container can change.
+//!
+//! - The agent keeps one **link** open: it sends [`Greeting::Link`], then reads [`Request`]s for as long as it lives,
+//!   and connects again when the link breaks.
+//! - For each request it opens one more connection, the **answer**: [`Greeting::Answer`] with the request's number,
+//!   then a [`Reply`]. With [`Reply::Descriptor`] exactly one connected stream socket rides on the reply's message
+//!   (`SCM_RIGHTS`); with [`Reply::Stream`] the connection itself becomes the stream, of [`Chunk`]s for processes.
+//!
+//! Messages are a length (u32, big-endian) and JSON, never longer than [`MESSAGE_MAX`]. Unknown fields are ignored, so
+//! that an agent that is months old and a newer gateway understand each other; a call that an old agent does not know
+//! gets [`Reply::Refused`] with [`Refusal::UnknownCall`]. The gateway trusts nothing here: root in the container is
+//! the user.
+
+mod chunk;
+mod descriptor;
+mod message;
+mod passed;
+
+use std::{collections::BTreeMap, path::Path};
+
+use gateway_api::stream::{Exit, Size, Tty};
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    chunk::{ChunkReader, ChunkWriter},
+    descriptor::{Received, receive_reply, send_with_descriptor},
+    message::{ProtocolError, read_message, write_message},
+    passed::Passed,
+};
+
+/// The version that this code speaks.
+pub const VERSION: u32 = 1;
+/// Where envd mounts the agent in an instance.
+pub const AGENT: &str = "/.berth/agent";
+/// Where envd mounts the door's directory in an instance, read-only.
+pub const DOOR: &str = "/.berth/door";
+/// The gateway's socket, below [`DOOR`] and below the door's directory on the host. The directory that holds it is
+/// the only thing there that belongs to the gateway.
+pub const SOCKET: &str = "link/gateway.sock";
+/// The agent's own instructions ([`AgentSpec`]), below [`DOOR`].
+pub const SPEC: &str = "spec.json";
+/// The longest message.
+pub const MESSAGE_MAX: usize = 256 << 10;
+/// The longest chunk of a stream.
+pub const CHUNK_MAX: usize = 64 << 10;
+
+/// The door's directory of an instance, below the data directory.
+pub fn door(data: &Path, instance: &gateway_api::InstanceId) -> std::path::PathBuf {
+    data.join("door").join(instance.as_str())
+}
+
+/// What the agent reads when it starts. envd writes it before each start of the container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSpec {
+    /// The generation that this start is for.
+    pub generation: u64,
+    /// Empty: stay until told to stop. Else run this and end with its exit code.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// The image's environment, then the user's own on top.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The image's `USER` (`name`, `uid`, `name:group`, `uid:gid`, or empty for root): commands and terminals run as it.
+    #[serde(default)]
+    pub user: String,
+    /// The image's `WORKDIR`, or empty for `/`.
+    #[serde(default)]
+    pub cwd: String,
+}
+
+/// The first message on every connection from the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Greeting {
+    Link { version: u32 },
+    Answer { request: u64 },
+}
+
+/// A message from the gateway on the link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    pub request: u64,
+    pub call: Call,
+}
+
+/// What the gateway asks of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// A byte stream to a port on the instance's own loopback.
+    Dial { port: u16 },
+    /// A process of its own for this call.
+    Exec(Exec),
+    /// A terminal that outlives its viewers: made on first use, attached to after that.
+    Terminal(Terminal),
+}
+
+/// A process: its streams are chunks on the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exec {
+    pub argv: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub cwd: Option<String>,
+    #[serde(default)]
+    pub tty: Option<Tty>,
+}
+
+/// A persistent terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terminal {
+    pub name: String,
+    pub size: Size,
+}
+
+/// The first message on an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// This connection is the stream from here on.
+    Stream,
+    /// A connected socket rides on this message; this connection has served its purpose.
+    Descriptor,
+    Refused {
+        refusal: Refusal,
+        message: String,
+    },
+}
+
+/// Why an agent does not do what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// Nothing listens on that port.
+    NothingListens,
+    /// The program is not in the image, or cannot be run.
+    CannotRun,
+    /// This agent is older than the call.
+    UnknownCall,
+    /// Too many at once.
+    Busy,
+    #[serde(other)]
+    Other,
+}
+
+/// A piece of a process's streams: kind (u8), length (u32, big-endian), bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Chunk {
+    Stdin(Vec<u8>),
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+    Resize(Size),
+    /// A signal's name without `SIG`.
+    Signal(String),
+    CloseStdin,
+    Exit(Exit),
+}

@@ -1,0 +1,149 @@
+//! A connected socket that an agent passed over: the app's own connection, with nothing in between.
+//!
+//! The sender keeps a copy if it likes, and flags such as `O_NONBLOCK` belong to the description that both share. So
+//! nothing here relies on such a flag: every read and write says `MSG_DONTWAIT` itself, and a lingering close, which
+//! would hold a thread of ours, is turned off before the descriptor is dropped.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+    pin::Pin,
+    sync::atomic::{AtomicUsize, Ordering},
+    task::{Context, Poll, ready},
+};
+
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketType, sockopt};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, unix::AsyncFd};
+
+use super::ProtocolError;
+
+/// Threads that may be stuck closing descriptors that turned out not to be sockets.
+const STUCK_MAX: usize = 8;
+
+/// A connected stream socket that came from elsewhere. It is an ordinary byte stream, whatever its sender does.
+#[derive(Debug)]
+pub struct Passed {
+    socket: AsyncFd<Socket>,
+}
+
+/// A descriptor known to be a socket, which never lingers when it is closed.
+#[derive(Debug)]
+struct Socket(OwnedFd);
+
+// === impl Passed ===
+
+impl Passed {
+    /// Takes a descriptor that an agent sent, if it is a connected stream socket.
+    pub(super) fn receive(fd: OwnedFd) -> Result<Self, ProtocolError> {
+        // Asked first: on anything but a socket this answers at once, while `fstat` on a file of a file system that
+        // the sender runs would wait for the sender.
+        let Ok(kind) = sockopt::socket_type(&fd) else {
+            discard(fd);
+            return Err(ProtocolError::Descriptor("a descriptor that is not a socket"));
+        };
+        let socket = Socket(fd);
+        let family = sockopt::socket_domain(&socket.0).map_err(io::Error::from)?;
+        let known = [AddressFamily::INET, AddressFamily::INET6, AddressFamily::UNIX].contains(&family);
+        if kind != SocketType::STREAM || !known {
+            return Err(ProtocolError::Descriptor("a socket that is not a stream"));
+        }
+        if rustix::net::getpeername(&socket.0).is_err() {
+            return Err(ProtocolError::Descriptor("a socket that is not connected"));
+        }
+        #[expect(
+            deprecated,
+            reason = "its replacement is unsafe; the descriptor that `Socket` names is its own"
+        )]
+        let socket = AsyncFd::with_interest(socket, Interest::READABLE | Interest::WRITABLE)?;
+        Ok(Self { socket })
+    }
+
+    /// Wraps a connection of our own, for an agent that relays the bytes instead of passing a descriptor.
+    pub fn relayed(stream: tokio::net::UnixStream) -> Result<Self, ProtocolError> {
+        Self::receive(stream.into_std()?.into())
+    }
+}
+
+impl AsyncRead for Passed {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let mut guard = ready!(self.socket.poll_read_ready(context))?;
+            let unfilled = buffer.initialize_unfilled();
+            let result = guard.try_io(|socket| {
+                let (_, read) = rustix::net::recv(&socket.get_ref().0, unfilled, RecvFlags::DONTWAIT)?;
+                Ok(read)
+            });
+            match result {
+                Ok(Ok(read)) => {
+                    buffer.advance(read);
+                    return Poll::Ready(Ok(()));
+                }
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(Err(error)) => return Poll::Ready(Err(error)),
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Passed {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        loop {
+            let mut guard = ready!(self.socket.poll_write_ready(context))?;
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match guard.try_io(|socket| Ok(rustix::net::send(&socket.get_ref().0, bytes, flags)?)) {
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(result) => return Poll::Ready(result),
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(match rustix::net::shutdown(&self.socket.get_ref().0, Shutdown::Write) {
+            Ok(()) | Err(rustix::io::Errno::NOTCONN) => Ok(()),
+            Err(error) => Err(error.into()),
+        })
+    }
+}
+
+// === impl Socket ===
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _best_effort = sockopt::set_socket_linger(&self.0, None);
+    }
+}
+
+/// Closes a descriptor of unknown kind without waiting for it: closing a file of a file system that the sender runs
+/// waits for the sender. Past [`STUCK_MAX`] such files it is left open rather than waited for.
+pub(super) fn discard(fd: OwnedFd) {
+    static STUCK: AtomicUsize = AtomicUsize::new(0);
+
+    if STUCK.fetch_add(1, Ordering::Relaxed) >= STUCK_MAX {
+        STUCK.fetch_sub(1, Ordering::Relaxed);
+        std::mem::forget(fd);
+        return;
+    }
+    let close = move || {
+        drop(fd);
+        STUCK.fetch_sub(1, Ordering::Relaxed);
+    };
+    if std::thread::Builder::new().name("discard".to_owned()).spawn(close).is_err() {
+        STUCK.fetch_sub(1, Ordering::Relaxed);
+    }
+}
