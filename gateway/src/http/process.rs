@@ -188,24 +188,25 @@ fn bytes_message(stream: u8, bytes: Vec<u8>, streams: Streams) -> Message {
     })
 }
 
-/// From the client to the process, until the client is gone.
+/// From the client to the process, until the client is gone or talks nonsense.
+///
+/// A process that takes no more input may still have something to say, so the client is heard out even then.
 async fn inwards(receiver: &mut SplitStream<WebSocket>, mut input: ChunkWriter) {
+    let mut takes_input = true;
     while let Some(Ok(message)) = receiver.next().await {
         let sent = match message {
+            Message::Close(_) => return,
+            Message::Ping(_) | Message::Pong(_) => true,
+            Message::Binary(_) | Message::Text(_) if !takes_input => false,
             Message::Binary(keys) => send_keys(&mut input, &keys).await,
             Message::Text(text) => match serde_json::from_str(&text) {
                 Ok(FromClient::Resize(size)) => input.send(&Chunk::Resize(size)).await.is_ok(),
                 Ok(FromClient::Signal(name)) => input.send(&Chunk::Signal(name)).await.is_ok(),
                 Ok(FromClient::CloseStdin {}) => input.send(&Chunk::CloseStdin).await.is_ok(),
-                Err(_) => false,
+                Err(_) => return,
             },
-            Message::Ping(_) | Message::Pong(_) => true,
-            Message::Close(_) => return,
         };
-        if !sent {
-            // The process may have ended: what it said last is still on its way out.
-            std::future::pending::<()>().await;
-        }
+        takes_input &= sent;
     }
 }
 
