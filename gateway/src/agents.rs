@@ -146,6 +146,10 @@ impl Agents {
     }
 
     async fn call(&self, instance: &InstanceId, call: Call) -> Result<(UnixStream, Received), AgentError> {
+        // A gateway that has just started may not have come to this door yet.
+        if self.door(instance).is_none() {
+            self.open(instance).await.map_err(|_| AgentError::NotLinked)?;
+        }
         let door = self.door(instance).ok_or(AgentError::NotLinked)?;
         let link = timeout(LINK_WAIT, door.link()).await.map_err(|_| AgentError::NotLinked)??;
         let answer = async {

@@ -29,13 +29,13 @@ impl FromRequestParts<Arc<App>> for Caller {
         let session = if let Some(token) = bearer(&parts.headers) {
             token?
         } else {
+            let jar = CookieJar::from_headers(&parts.headers);
+            let cookie = jar.get(cookie_name(app)).ok_or(Error::Unauthenticated)?;
             // A cookie comes along whoever made the browser ask: only our own pages may.
             let upgrade = parts.headers.contains_key(header::UPGRADE);
             if upgrade || !parts.method.is_safe() {
                 same_origin(&parts.headers, upgrade)?;
             }
-            let jar = CookieJar::from_headers(&parts.headers);
-            let cookie = jar.get(cookie_name(app)).ok_or(Error::Unauthenticated)?;
             Token::from_client(cookie.value()).ok_or(Error::Unauthenticated)?
         };
         let user = app.caller(&session).await?;

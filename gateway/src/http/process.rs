@@ -241,6 +241,9 @@ pub(super) fn told(grant: &Grant, error: AgentError) -> Error {
         AgentError::Refused { refusal: Refusal::CannotRun, message } => {
             Error::BadValue { field: "argv", why: message }
         }
+        AgentError::Refused { refusal: Refusal::NothingListens, message } => {
+            Error::BadValue { field: "port", why: message }
+        }
         AgentError::Refused { .. }
         | AgentError::NotLinked
         | AgentError::TimedOut

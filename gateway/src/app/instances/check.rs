@@ -20,6 +20,9 @@ pub(super) fn image(text: &str) -> Result<(), Error> {
     if text.is_empty() {
         return Err(bad("it is empty"));
     }
+    if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(bad("it is an image's id; use a name"));
+    }
     if text.len() > REFERENCE_BYTES_MAX {
         return Err(bad("it is too long"));
     }
