@@ -1,0 +1,32 @@
+//! The harness of the end-to-end tests: real binaries, real Docker, public surfaces only.
+//!
+//! A [`World`] is a Berth of its own: an envd and a gateway on a data directory, ports and a cluster that nobody else
+//! uses, so that many can run at once. What it started it ends, whatever became of the test.
+//!
+//! A test that cannot go on panics: then, and only then, the world prints the logs of both programs on its way out.
+//! Nothing here sleeps for a fixed time; [`wait_until`] asks until something is so or a limit has passed.
+
+#![expect(
+    clippy::missing_panics_doc,
+    reason = "failing the test is what everything here does when it cannot go on"
+)]
+
+pub mod engine;
+mod fail;
+mod program;
+mod screen;
+mod wait;
+mod web;
+mod world;
+
+pub use self::{
+    fail::OrFail,
+    program::Program,
+    screen::Screen,
+    wait::{LIMIT, wait_until},
+    web::{Socket, http_client, raw_http, web_socket, web_socket_refused},
+    world::{Ran, World},
+};
+
+/// The image that instances of these tests start from; `make images` makes it.
+pub const IMAGE: &str = "localhost/berth/base:latest";

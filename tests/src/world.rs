@@ -1,0 +1,289 @@
+//! A Berth of one's own, from start to clean-up.
+
+use std::{
+    ffi::OsStr,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    time::Duration,
+};
+
+use gateway_api::client::Client;
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt as _;
+
+use crate::{LIMIT, OrFail as _, Program, engine, http_client, wait_until};
+
+/// The account that a new gateway makes.
+const USER: &str = "admin";
+/// Anything, as long as it is free; the same one again after a restart.
+const ANY_PORT: &str = "127.0.0.1:0";
+/// How long one `berth` may take.
+const COMMAND_LIMIT: Duration = Duration::from_secs(90);
+
+/// An envd and a gateway that nobody else uses, and a signed-in user.
+#[derive(Debug)]
+pub struct World {
+    directory: TempDir,
+    programs: PathBuf,
+    envd: Option<Program>,
+    gateway: Option<Program>,
+    console: String,
+    password: String,
+    token: Option<String>,
+}
+
+/// A `berth` that has ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    line: String,
+}
+
+// === start and end ===
+
+impl World {
+    /// Starts both programs and signs in, as library and as command line.
+    pub async fn start() -> Self {
+        // Short: the path of a unix socket in it has at most 107 bytes.
+        let directory = tempfile::Builder::new().prefix("berth-").tempdir_in("/tmp");
+        let mut world = Self {
+            directory: directory.or_fail("make a data directory"),
+            programs: programs(),
+            envd: None,
+            gateway: None,
+            console: String::new(),
+            password: String::new(),
+            token: None,
+        };
+        world.start_envd().await;
+        world.start_gateway().await;
+        let client = Client::new(&world.console, None).or_fail("make a client");
+        let signed_in = client.sign_in(USER, &world.password).await.or_fail("sign in");
+        world.token = signed_in.token;
+        let password = format!("{}\n", world.password);
+        let login = ["login", &world.console, "--user", USER, "--password-stdin"];
+        world.berth_with(&login, password.as_bytes()).await.succeeded();
+        world.wait_for_cluster().await;
+        world
+    }
+
+    pub async fn start_envd(&mut self) {
+        assert!(self.envd.is_none(), "envd runs already");
+        let mut command = self.program("envd");
+        command.env("BERTH_AGENT", self.programs.join("envd-agent"));
+        let envd = self.envd.insert(Program::start("envd", command, self.directory.path()));
+        let socket = self.directory.path().join("envd.sock");
+        wait_until("envd listens", LIMIT, async || {
+            envd.assert_alive();
+            // A socket that a killed envd left behind refuses.
+            std::os::unix::net::UnixStream::connect(&socket).ok()
+        })
+        .await;
+    }
+
+    /// Starts the gateway, on the same port as before if there was one.
+    pub async fn start_gateway(&mut self) {
+        assert!(self.gateway.is_none(), "the gateway runs already");
+        let first = self.console.is_empty();
+        let address = match self.console.rsplit_once(':') {
+            Some((_, port)) => format!("127.0.0.1:{port}"),
+            None => ANY_PORT.to_owned(),
+        };
+        let mut command = self.program("gateway");
+        command.env("BERTH_HTTP", address);
+        let gateway = self.gateway.insert(Program::start("gateway", command, self.directory.path()));
+        let last = if first { "Password" } else { "User" };
+        let printed = wait_until("the gateway says where it listens", LIMIT, async || {
+            gateway.assert_alive();
+            let printed = gateway.printed();
+            value(&printed, last).is_some().then_some(printed)
+        })
+        .await;
+        self.console = value(&printed, "Console").or_fail("find the console's address");
+        if first {
+            self.password = value(&printed, "Password").or_fail("find the password");
+        } else {
+            assert_eq!(value(&printed, "Password"), None, "the password is shown once");
+        }
+    }
+
+    /// SIGKILL.
+    pub fn kill_envd(&mut self) {
+        self.envd.take().or_fail("kill envd").kill();
+    }
+
+    /// SIGKILL.
+    pub fn kill_gateway(&mut self) {
+        self.gateway.take().or_fail("kill the gateway").kill();
+    }
+
+    /// SIGTERM.
+    pub async fn stop_envd(&mut self) -> ExitStatus {
+        self.envd.take().or_fail("stop envd").terminate(LIMIT).await
+    }
+
+    /// SIGTERM.
+    pub async fn stop_gateway(&mut self) -> ExitStatus {
+        self.gateway.take().or_fail("stop the gateway").terminate(LIMIT).await
+    }
+
+    /// Waits until the gateway and the cluster speak with each other.
+    pub async fn wait_for_cluster(&self) {
+        let (http, health) = (http_client(), format!("{}/healthz", self.console));
+        wait_until("all parts are well", LIMIT, async || {
+            http.get(&health).send().await.ok().filter(|answer| answer.status().is_success())
+        })
+        .await;
+    }
+
+    /// A program of this world that the test runs to its end itself.
+    pub fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.programs.join(name));
+        for inherited in ["BERTH_HTTP", "BERTH_APPS", "BERTH_SSH", "BERTH_AGENT", "BERTH_URL", "BERTH_TOKEN"]
+        {
+            command.env_remove(inherited);
+        }
+        command.env("BERTH_DATA", self.directory.path());
+        command
+    }
+}
+
+/// Ends both programs, removes what they made, and says what they logged if the test failed.
+impl Drop for World {
+    fn drop(&mut self) {
+        let failed = std::thread::panicking();
+        let cluster = std::fs::read_to_string(self.directory.path().join("cluster")).unwrap_or_default();
+        let programs = [self.gateway.take(), self.envd.take()];
+        if failed {
+            let mut out = std::io::stderr().lock();
+            for program in programs.iter().flatten() {
+                let _ = writeln!(out, "{}", program.last_words());
+            }
+        }
+        drop(programs);
+        if !cluster.is_empty() {
+            let left = engine::remove_all(cluster.trim());
+            assert!(failed || left.is_empty(), "these containers cannot be removed: {left:?}");
+        }
+    }
+}
+
+// === what a test asks it ===
+
+impl World {
+    /// A client that is signed in.
+    pub fn client(&self) -> Client {
+        Client::new(&self.console, self.token.clone()).or_fail("make a client")
+    }
+
+    /// Where the console and the API are, such as `http://localhost:40123`.
+    pub fn console(&self) -> &str {
+        &self.console
+    }
+
+    pub fn token(&self) -> &str {
+        self.token.as_deref().unwrap_or_default()
+    }
+
+    pub fn password(&self) -> &str {
+        &self.password
+    }
+
+    pub fn data(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Its containers, running or not, by name.
+    pub fn containers(&self) -> Vec<String> {
+        engine::containers(&self.cluster())
+    }
+
+    /// The one container that there is to be.
+    #[track_caller]
+    pub fn only_container(&self) -> String {
+        let mut containers = self.containers();
+        assert_eq!(containers.len(), 1, "{containers:?}");
+        containers.remove(0)
+    }
+
+    fn cluster(&self) -> String {
+        let path = self.directory.path().join("cluster");
+        std::fs::read_to_string(path).or_fail("read the cluster's id").trim().to_owned()
+    }
+
+    /// Runs `berth` as the signed-in user, without anything on its standard input.
+    pub async fn berth(&self, arguments: &[&str]) -> Ran {
+        self.berth_with(arguments, b"").await
+    }
+
+    /// Runs `berth` with `input` on its standard input.
+    pub async fn berth_with(&self, arguments: &[&str], input: &[u8]) -> Ran {
+        let line = format!("berth {}", arguments.join(" "));
+        let mut child = tokio::process::Command::from(self.berth_command(arguments))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .or_fail(&line);
+        let stdin = child.stdin.take();
+        let feed = async {
+            if let Some(mut stdin) = stdin {
+                // It may end before it has read everything.
+                let _ = stdin.write_all(input).await;
+            }
+        };
+        let both = async { tokio::join!(feed, child.wait_with_output()).1 };
+        let output = tokio::time::timeout(COMMAND_LIMIT, both).await.or_fail(&line).or_fail(&line);
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr), line }
+    }
+
+    fn berth_command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        let mut command = self.program("berth");
+        command.args(arguments).env("BERTH_CONFIG", self.directory.path().join("berth-config.toml"));
+        command.env("BERTH_LANG", "en").env("NO_COLOR", "1");
+        command
+    }
+}
+
+impl Ran {
+    /// Fails the test unless it succeeded; what it printed.
+    #[track_caller]
+    pub fn succeeded(self) -> String {
+        self.ended(0).0
+    }
+
+    /// Fails the test unless it ended with that exit code; what it wrote to standard output and to standard error.
+    #[track_caller]
+    pub fn ended(self, code: i32) -> (String, String) {
+        let Self { line, stdout, stderr, .. } = &self;
+        assert!(
+            self.code == Some(code),
+            "`{line}` ended with {:?}, not {code}\nstdout: {stdout}\nstderr: {stderr}",
+            self.code
+        );
+        (self.stdout, self.stderr)
+    }
+}
+
+/// The value of a line such as `Console  http://localhost:8080`, once the line is whole.
+fn value(printed: &str, name: &str) -> Option<String> {
+    let (whole, _) = printed.rsplit_once('\n')?;
+    whole.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
+}
+
+/// Where the programs under test are: `BERTH_BIN`, else `bin/` of this workspace, which `make build` fills.
+fn programs() -> PathBuf {
+    let given = std::env::var_os("BERTH_BIN").map(PathBuf::from);
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("bin");
+    let programs = std::path::absolute(given.unwrap_or(built)).or_fail("find the programs");
+    for name in ["gateway", "envd", "envd-agent", "berth"] {
+        let path = programs.join(name);
+        assert!(path.is_file(), "there is no `{}`: run `make build`, or set BERTH_BIN", path.display());
+    }
+    programs
+}
