@@ -24,7 +24,7 @@ SCRIPTS := .ci/run images/with-host-ca $(shell find deploy images tests -name '*
 # Names the step at hand; .ci/run adds up how long each took.
 step = @echo "== $(1)" >&2; if [[ -n "$${BERTH_STEPS:-}" ]]; then echo "$$EPOCHREALTIME $(1)" >>"$$BERTH_STEPS"; fi
 
-.PHONY: help up down build test check images fmt clean
+.PHONY: help up down build test check openapi images fmt clean
 .PHONY: docker web web-modules programs agent copy browser deny advisories scripts
 
 help: ## list the commands
@@ -46,7 +46,7 @@ test: docker build images browser ## do all set-up and run every test
 	$(call step,test: web)
 	@cd web && npm run --silent test
 	$(call step,test: rust and end to end)
-	@export BERTH_BIN=$(CURDIR)/bin; \
+	@export BERTH_BIN="$(CURDIR)/bin"; \
 	if cargo nextest --version >/dev/null 2>&1; then \
 	  cargo nextest run --release --workspace --no-fail-fast; \
 	else \
@@ -60,6 +60,10 @@ check: web deny advisories scripts ## formats, lints, types, licences; warnings 
 	@cargo clippy --release --workspace --all-targets -- -D warnings
 	$(call step,check: web)
 	@cd web && npm run --silent check
+
+openapi: programs ## write down the API's description and the console's types, after a change of the API
+	@$(RELEASE)/gateway openapi >gateway/api/openapi.json.new && mv gateway/api/openapi.json.new gateway/api/openapi.json
+	@cd web && npm run --silent types
 
 images: docker ## make the images that instances start from
 	$(call step,images)
@@ -114,7 +118,9 @@ browser:
 
 deny:
 	$(call step,check: dependencies)
-	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(DENY_VERSION)
+	@cargo deny --version >/dev/null 2>&1 || \
+	  CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+	  cargo install --locked --target-dir $(CARGO_TARGET_DIR)/tools cargo-deny@$(DENY_VERSION)
 	@cargo deny --log-level error check --hide-inclusion-graph bans licenses sources
 
 # The database of advisories is on GitHub, which not every build machine reaches.

@@ -27,13 +27,21 @@ as_root() {
 }
 
 answers() { curl -fsS --max-time 5 --unix-socket "$socket" -o /dev/null http://localhost/_ping 2>/dev/null; }
+answers_root() { as_root curl -fsS --max-time 5 --unix-socket "$socket" -o /dev/null http://localhost/_ping 2>/dev/null; }
+
+# An engine that runs is of no use to someone who may not speak to it.
+check_access() {
+  if ! answers && answers_root; then
+    fail "the engine runs, but this user may not use it: \`sudo usermod -aG docker $(id -un)\`, then sign in again"
+  fi
+}
 
 wait_until_it_answers() {
   local deadline=$((SECONDS + wait_seconds))
-  until answers; do
+  until answers_root; do
     ((SECONDS < deadline)) || return 1
     # Only a daemon that we started ourselves has an id to look at.
-    if [[ -n ${1:-} ]] && ! kill -0 "$1" 2>/dev/null; then return 1; fi
+    if [[ -n ${1:-} ]] && ! as_root kill -0 "$1" 2>/dev/null; then return 1; fi
     sleep 0.2
   done
 }
@@ -116,13 +124,11 @@ exec 9</run/lock
 flock -w 900 9 || fail "another set-up of Docker is taking too long; try again"
 answers && exit 0
 
-if [[ -S $socket && ! -w $socket ]] && ((EUID != 0)) && as_root curl -fsS --max-time 5 \
-  --unix-socket "$socket" -o /dev/null http://localhost/_ping; then
-  fail "the engine runs, but this user may not use it: \`sudo usermod -aG docker $USER\`, then sign in again"
-fi
+if [[ -S $socket ]]; then check_access; fi
 
 PATH=$PATH:/usr/sbin:/sbin
 # The lock is ours alone: what we start must not hold on to it.
 command -v dockerd >/dev/null || "$here/packages.sh" docker.io iptables ca-certificates 9>&-
 answers || start
+check_access
 say "the engine answers"
