@@ -80,10 +80,10 @@ impl Board {
     /// Drops an instance that is no more.
     pub(crate) fn forget(&self, id: &InstanceId) {
         let mut known = self.known();
-        if let Some(Observed { id, generation, observation }) = known.instances.remove(id)
-            && observation != Observation::Absent
+        if let Some(observed) = known.instances.remove(id)
+            && observed.observation != Observation::Absent
         {
-            self.tell(WatchEvent::Observed(Observed { id, generation, observation: Observation::Absent }));
+            self.tell(WatchEvent::Observed(Observed { observation: Observation::Absent, ..observed }));
         }
     }
 

@@ -9,28 +9,53 @@
 //! docker = "unix:///var/run/docker.sock"
 //! # The user (a number) that the gateway runs as, when it is not envd's own.
 //! gateway_user = 990
+//! # What an instance's own files may take, the image and the storages apart.
+//! disk_limit = "50G"
+//! # The registries that images may come from; any if it is left out. Images of this machine's own are always allowed.
+//! registries = ["docker.io", "ghcr.io"]
+//! # Where the networks of users get their addresses from: 64 for each user.
+//! network_pool = "10.97.0.0/16"
+//! # Start instances also when users cannot be kept apart on the network.
+//! dangerous_no_firewall = false
 //!
-//! [envd.storage]
-//! # Where the homes of users are kept. Default: $BERTH_DATA/home.
-//! home = "/srv/berth/home"
+//! # One table for each storage. `home` is always there: these are its defaults.
+//! [envd.storage.home]
+//! root = "$BERTH_DATA/home"
+//! # Where it appears in instances; `{user}` and `{group}` stand for their names.
+//! at = "/userhome"
+//! # What of it: the directory of the `user` or of the `group`, or the root itself, `shared` by all.
+//! key = "user"
+//! read_only = false
+//! # Whom new directories belong to: `root` (open to any user of an image), a `uid:gid`, or `keep` if the site makes
+//! # them. Files belong to whoever makes them, unless the host's mount or the file server says otherwise.
+//! owner = "root"
+//! # Only for these groups; for all if it is left out.
+//! groups = []
 //! ```
 //!
 //! `BERTH_DATA` is the data directory (default `./.berth`), `BERTH_AGENT` the agent's static binary (default:
 //! `envd-agent` beside envd itself), `BERTH_LOG` what to log (default `info`).
+
+mod storage;
 
 use std::{
     env, fmt, fs, io,
     path::{Path, PathBuf},
 };
 
+use ipnet::Ipv4Net;
 use serde::de::DeserializeOwned;
 
-use crate::storage::Storages;
+use crate::{storage::Storage, subnet};
 
 const DATA_DEFAULT: &str = "./.berth";
 const DOCKER_DEFAULT: &str = "unix:///var/run/docker.sock";
 /// The longest path of a unix socket that the kernel takes.
 const SOCKET_PATH_MAX: usize = 107;
+const DISK_LIMIT_DEFAULT: u64 = 50 << 30;
+/// Less than this and no command would run.
+const DISK_LIMIT_MIN: u64 = 1 << 20;
+const NETWORK_POOL_DEFAULT: &str = "10.97.0.0/16";
 
 /// Everything that can be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +64,12 @@ pub(crate) struct Config {
     /// The path of the engine's socket.
     pub(crate) docker: PathBuf,
     pub(crate) gateway_user: Option<u32>,
-    pub(crate) home: PathBuf,
+    pub(crate) disk_limit_bytes: u64,
+    /// All registries if it is `None`.
+    pub(crate) registries: Option<Vec<String>>,
+    pub(crate) network_pool: Ipv4Net,
+    pub(crate) dangerous_no_firewall: bool,
+    pub(crate) storages: Vec<Storage>,
     pub(crate) agent: PathBuf,
 }
 
@@ -81,21 +111,23 @@ impl Config {
                 docker.display()
             ));
         }
-        let home = file.home.take().map_or_else(|| data.join("home"), PathBuf::from);
-        if !home.is_absolute() {
-            mistakes.push(format!("`storage.home` is `{}`; it must be an absolute path", home.display()));
-        } else if !Storages::is_closed(&home) {
-            let home = home.display();
-            mistakes.push(format!(
-                "`{home}` is open to other users of this machine; close it with `chmod 700 {home}`"
-            ));
-        }
+        let storages = storage::table(&data, file.storage, &mut mistakes);
         let agent = variable("BERTH_AGENT").map_or_else(beside_envd, PathBuf::from);
         let agent = absolute(&agent, &mut mistakes);
         if !agent.is_file() {
             mistakes.push(format!("no agent at `{}`; set `BERTH_AGENT` to its path", agent.display()));
         }
-        let config = Self { data, docker, gateway_user: file.gateway_user, home, agent };
+        let config = Self {
+            data,
+            docker,
+            gateway_user: file.gateway_user,
+            disk_limit_bytes: disk_limit(file.disk_limit.as_ref(), &mut mistakes),
+            registries: file.registries,
+            network_pool: network_pool(file.network_pool.as_deref(), &mut mistakes),
+            dangerous_no_firewall: file.dangerous_no_firewall.unwrap_or(false),
+            storages,
+            agent,
+        };
         if config.socket().as_os_str().len() > SOCKET_PATH_MAX {
             mistakes.push(format!(
                 "the data directory `{}` is too deep: the path of a socket in it has more than {SOCKET_PATH_MAX} bytes",
@@ -111,7 +143,11 @@ impl Config {
 struct File {
     docker: Option<String>,
     gateway_user: Option<u32>,
-    home: Option<String>,
+    disk_limit: Option<toml::Value>,
+    registries: Option<Vec<String>>,
+    network_pool: Option<String>,
+    dangerous_no_firewall: Option<bool>,
+    storage: toml::Table,
 }
 
 impl File {
@@ -140,20 +176,58 @@ impl File {
             match key.as_str() {
                 "docker" => file.docker = typed("envd.docker", value, mistakes),
                 "gateway_user" => file.gateway_user = typed("envd.gateway_user", value, mistakes),
-                "storage" => {
-                    let mut storage = toml::Table::from_iter([(key, value)]);
-                    for (key, value) in section(&mut storage, "storage", mistakes) {
-                        match key.as_str() {
-                            "home" => file.home = typed("envd.storage.home", value, mistakes),
-                            _ => mistakes.push(format!("unknown key `envd.storage.{key}`")),
-                        }
-                    }
+                "disk_limit" => file.disk_limit = Some(value),
+                "registries" => file.registries = typed("envd.registries", value, mistakes),
+                "network_pool" => file.network_pool = typed("envd.network_pool", value, mistakes),
+                "dangerous_no_firewall" => {
+                    file.dangerous_no_firewall = typed("envd.dangerous_no_firewall", value, mistakes);
                 }
+                "storage" => file.storage = typed("envd.storage", value, mistakes).unwrap_or_default(),
                 _ => mistakes.push(format!("unknown key `envd.{key}`")),
             }
         }
         mistakes.extend(table.keys().map(|key| format!("unknown key `{key}`")));
         file
+    }
+}
+
+/// A number of bytes, or a number with `K`, `M`, `G` or `T`.
+fn disk_limit(value: Option<&toml::Value>, mistakes: &mut Vec<String>) -> u64 {
+    let Some(value) = value else { return DISK_LIMIT_DEFAULT };
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let digits = text.trim_end_matches(['K', 'M', 'G', 'T']);
+    let shift = match &text[digits.len()..] {
+        "" => Some(0),
+        "K" => Some(10),
+        "M" => Some(20),
+        "G" => Some(30),
+        "T" => Some(40),
+        _ => None,
+    };
+    let number =
+        digits.parse::<u64>().ok().zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
+    match number {
+        Some(bytes) if bytes >= DISK_LIMIT_MIN => bytes,
+        Some(_) | None => {
+            mistakes
+                .push(format!("`disk_limit` is `{text}`; it must be a size of at least 1M, such as `50G`"));
+            DISK_LIMIT_DEFAULT
+        }
+    }
+}
+
+fn network_pool(text: Option<&str>, mistakes: &mut Vec<String>) -> Ipv4Net {
+    const WIDEST: u8 = 8;
+    let text = text.unwrap_or(NETWORK_POOL_DEFAULT);
+    match text.parse::<Ipv4Net>() {
+        Ok(pool) if (WIDEST..=subnet::PREFIX).contains(&pool.prefix_len()) => pool.trunc(),
+        Ok(_) | Err(_) => {
+            mistakes.push(format!(
+                "`network_pool` is `{text}`; it must be a range of private addresses with room for subnets of /{}, such as `{NETWORK_POOL_DEFAULT}`",
+                subnet::PREFIX
+            ));
+            Ipv4Net::default()
+        }
     }
 }
 
@@ -195,23 +269,49 @@ mod tests {
     }
 
     #[test]
+    fn the_example_is_understood() {
+        let data = tempfile::tempdir().unwrap();
+        let example = include_str!("../../deploy/berth.example.toml");
+        let switched_on = |line: &'static str| match line.strip_prefix('#') {
+            Some(rest) if rest.starts_with(|first: char| first.is_ascii_lowercase() || first == '[') => rest,
+            Some(_) | None => line,
+        };
+        let all: Vec<_> = example.lines().map(switched_on).collect();
+        for text in [example, &all.join("\n")] {
+            read(data.path(), text, &[]).unwrap();
+        }
+    }
+
+    #[test]
     fn the_file_wins_over_the_variable_and_the_gateway_keeps_its_table() {
         let data = tempfile::tempdir().unwrap();
-        let file = "[gateway]\nanything = 1\n[envd]\ndocker = '/run/a.sock'\ngateway_user = 990\n[envd.storage]\nhome = '/srv/none'";
+        let file = "[gateway]\nanything = 1\n[envd]\ndocker = '/run/a.sock'\ngateway_user = 990\ndisk_limit = '2G'\nnetwork_pool = '10.9.8.0/20'";
         let config = read(data.path(), file, &[("DOCKER_HOST", "unix:///run/b.sock")]).unwrap();
         assert_eq!(config.docker, Path::new("/run/a.sock"));
-        assert_eq!((config.gateway_user, config.home), (Some(990), "/srv/none".into()));
+        assert_eq!((config.gateway_user, config.disk_limit_bytes), (Some(990), 2 << 30));
+        assert_eq!(config.network_pool.to_string(), "10.9.0.0/20");
         let config = read(data.path(), "", &[("DOCKER_HOST", "unix:///run/b.sock")]).unwrap();
         assert_eq!(config.docker, Path::new("/run/b.sock"));
-        assert_eq!(config.home, data.path().join("home"));
+        assert_eq!((config.registries, config.dangerous_no_firewall), (None, false));
+        let [home] = &config.storages[..] else { panic!("{:?}", config.storages) };
+        assert_eq!((home.root.clone(), home.at.as_str()), (data.path().join("home"), "/userhome"));
     }
 
     #[test]
     fn all_mistakes_are_told_at_once() {
         let data = tempfile::tempdir().unwrap();
-        let file = "colour = 1\n[envd]\ndocker = 'tcp://10.0.0.1'\ngateway_user = 'me'\nspeed = 2\n[envd.storage]\nhome = 'here'\nscratch = '/s'";
+        let file = "colour = 1\n[envd]\ndocker = 'tcp://10.0.0.1'\ngateway_user = 'me'\nspeed = 2\ndisk_limit = '5 GB'\nnetwork_pool = '10.0.0.0/30'\n[envd.storage.home]\nroot = 'here'";
         let Mistakes(mistakes) = read(data.path(), file, &[("BERTH_AGENT", "/nowhere")]).unwrap_err();
-        let about = ["gateway_user", "envd.speed", "scratch", "colour", "docker", "storage.home", "/nowhere"];
+        let about = [
+            "gateway_user",
+            "speed",
+            "disk_limit",
+            "network_pool",
+            "colour",
+            "docker",
+            "storage.home",
+            "/nowhere",
+        ];
         for word in about {
             assert!(mistakes.iter().any(|mistake| mistake.contains(word)), "{word}: {mistakes:?}");
         }

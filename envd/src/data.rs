@@ -7,10 +7,19 @@ use std::{
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 use sha2::{Digest, Sha256};
+
+/// How long another envd may take to let go of the directory.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+const LOCK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The directory below `$BERTH_DATA`, held by this process alone.
 #[derive(Debug)]
@@ -46,11 +55,16 @@ impl Data {
             .mode(0o600)
             .open(&lock_path)
             .map_err(failed("open", &lock_path))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            rustix::io::Errno::WOULDBLOCK => DataError::InUse(path.clone()),
-            other => DataError::Io { what: "lock", path: lock_path, cause: other.into() },
-        })?;
-        Ok(Self { _lock: lock, path })
+        // A program that an envd was about to run when it was killed holds the lock for a moment longer.
+        let until = Instant::now() + LOCK_WAIT;
+        loop {
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self { _lock: lock, path }),
+                Err(Errno::WOULDBLOCK) if Instant::now() < until => thread::sleep(LOCK_AGAIN),
+                Err(Errno::WOULDBLOCK) => return Err(DataError::InUse(path)),
+                Err(other) => return Err(failed("lock", &lock_path)(other.into())),
+            }
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {

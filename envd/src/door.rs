@@ -39,6 +39,22 @@ pub(crate) struct Start {
     pub(crate) container: String,
     /// The container's last start when this was written.
     pub(crate) before: String,
+    /// What the container was made from: another one in its place is made from the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) image: Option<String>,
+    /// Set before the container is stopped for the room that its files take, so that it stays stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) over_limit: Option<OverLimit>,
+    /// What its files took when it was last stopped for it: this start is there to remove some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) over_before: Option<u64>,
+}
+
+/// Why a container was stopped that should run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OverLimit {
+    pub(crate) bytes: u64,
+    pub(crate) message: String,
 }
 
 impl Doors {
@@ -117,6 +133,9 @@ mod tests {
             image: ImageId("sha256:1".to_owned()),
             phase,
             last_start: last_start.to_owned(),
+            user: None,
+            network: None,
+            own_files: Vec::new(),
         }
     }
 
@@ -134,7 +153,14 @@ mod tests {
             user: String::new(),
             cwd: String::new(),
         };
-        let start = Start { spec, container: "c1".to_owned(), before: "never".to_owned() };
+        let start = Start {
+            spec,
+            container: "c1".to_owned(),
+            before: "never".to_owned(),
+            image: None,
+            over_limit: None,
+            over_before: None,
+        };
         doors.record(&id, &start).unwrap();
         assert_eq!(doors.last_start(&id).unwrap(), Some(start.clone()));
 

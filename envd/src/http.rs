@@ -18,8 +18,8 @@ use axum::{
     routing::{get, put},
 };
 use envd_api::control::{
-    EngineState, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, NodeReport, PUT_MAX, PutInstance, Refused,
-    Report, WatchEvent,
+    EngineState, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX, PutInstance,
+    Refused, Report, Stale, WatchEvent,
 };
 use futures_util::{Stream, StreamExt, stream};
 use gateway_api::InstanceId;
@@ -34,6 +34,7 @@ pub(crate) use self::socket::Socket;
 use crate::{
     node::{Node, PutError},
     runtime::{LogRecord, Machine, Runtime, RuntimeError},
+    storage::{Place, is_full},
 };
 
 /// Serves until the process is told to stop.
@@ -45,6 +46,7 @@ pub(crate) async fn serve<R: Runtime>(socket: Socket, node: Arc<Node<R>>) -> std
         .route("/v1/instances/{id}/logs", get(logs))
         .route("/v1/watch", get(watch))
         .route("/v1/images", get(images))
+        .route("/v1/storage", get(storage))
         .route("/v1/node", get(machine))
         .fallback(async || refusal(StatusCode::NOT_FOUND, "there is no such call"))
         .method_not_allowed_fallback(async || {
@@ -61,12 +63,31 @@ async fn put_instance<R: Runtime>(
     body: Result<Json<PutInstance>, JsonRejection>,
 ) -> Result<StatusCode, Answer> {
     let (Path(id), Json(body)) = (id?, body?);
-    node.put(id, body).await?;
-    Ok(StatusCode::ACCEPTED)
+    match node.put(id.clone(), body).await {
+        Ok(()) => Ok(StatusCode::ACCEPTED),
+        Err(error) => {
+            let known = if let PutError::Stale { seen, .. } = &error { Some(*seen) } else { None };
+            let stale = known.map(|known| Stale { known, running: node.is_running(&id) });
+            Err(Answer { stale, ..error.into() })
+        }
+    }
 }
 
-async fn report<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<Report> {
-    Json(node.world.board.report())
+#[derive(Debug, Deserialize)]
+struct Which {
+    /// Only the containers that nobody has asked for.
+    #[serde(default)]
+    orphans: bool,
+}
+
+async fn report<R: Runtime>(
+    State(node): State<Arc<Node<R>>>,
+    query: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Report>, Answer> {
+    let Query(Which { orphans }) = query?;
+    let mut report = node.world.board.report();
+    report.instances.retain(|observed| !orphans || observed.generation.is_none());
+    Ok(Json(report))
 }
 
 async fn watch<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Response {
@@ -120,7 +141,7 @@ async fn logs<R: Runtime>(
     let (Path(id), Query(Logs { tail, follow })) = (id?, query?);
     let runtime = &node.world.runtime;
     let Some(container) = runtime.find(&id).await? else {
-        return Err(Answer(StatusCode::NOT_FOUND, format!("`{id}` has no container")));
+        return Err(Answer::new(StatusCode::NOT_FOUND, format!("`{id}` has no container")));
     };
     let records = runtime.logs(&container, tail, follow).await?;
     let stopping = node.world.tasks.stopping().cancelled_owned();
@@ -143,12 +164,29 @@ async fn images<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Result<Json<Vec
     Ok(Json(node.world.runtime.images().await?))
 }
 
+#[derive(Debug, Deserialize)]
+struct Whose {
+    user: String,
+    #[serde(default)]
+    group: String,
+}
+
+async fn storage<R: Runtime>(
+    State(node): State<Arc<Node<R>>>,
+    query: Result<Query<Whose>, QueryRejection>,
+) -> Result<Json<Vec<Mounted>>, Answer> {
+    let Query(Whose { user, group }) = query?;
+    let places = node.world.storages.places(&user, &group).map_err(PutError::from)?;
+    Ok(Json(places.iter().map(Place::mounted).collect()))
+}
+
 async fn machine<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<NodeReport> {
     // Also without an engine there is a machine.
     let engine = node.world.board.engine();
     let found = if engine == EngineState::Ready { node.world.runtime.machine().await.ok() } else { None };
     let Machine { name, cpus, memory_bytes } = found.unwrap_or_else(kernel_machine);
-    Json(NodeReport { name, cpus, memory_bytes, gpus: 0, engine })
+    let (tenants, disk) = (node.world.runtime.tenants(), node.world.runtime.disk_limit());
+    Json(NodeReport { name, cpus, memory_bytes, gpus: 0, engine, tenants, disk })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no machine has that many processors")]
@@ -163,15 +201,25 @@ fn kernel_machine() -> Machine {
 
 /// An answer that is not a success.
 #[derive(Debug)]
-struct Answer(StatusCode, String);
+struct Answer {
+    status: StatusCode,
+    message: String,
+    stale: Option<Stale>,
+}
 
-fn refusal(status: StatusCode, message: impl Into<String>) -> Response {
-    (status, Json(Refused { message: message.into() })).into_response()
+impl Answer {
+    fn new(status: StatusCode, message: String) -> Self {
+        Self { status, message, stale: None }
+    }
+}
+
+fn refusal(status: StatusCode, message: &str) -> Response {
+    Answer::new(status, message.to_owned()).into_response()
 }
 
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
-        refusal(self.0, self.1)
+        (self.status, Json(Refused { message: self.message, stale: self.stale })).into_response()
     }
 }
 
@@ -179,27 +227,30 @@ impl From<PutError> for Answer {
     fn from(error: PutError) -> Self {
         let status = match &error {
             PutError::Stale { .. } => StatusCode::CONFLICT,
-            PutError::Storage(_) | PutError::BadHostname(_) | PutError::SamePlace => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            PutError::Storage(_) | PutError::BadHostname(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            PutError::Door(cause) if is_full(cause) => StatusCode::INSUFFICIENT_STORAGE,
             PutError::Full => StatusCode::INSUFFICIENT_STORAGE,
             PutError::Door(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-        Self(status, format!("{error}{cause}"))
+        Self::new(status, format!("{error}{cause}"))
     }
 }
 
 impl From<RuntimeError> for Answer {
     fn from(error: RuntimeError) -> Self {
         let status = match &error {
-            RuntimeError::Unreachable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            RuntimeError::Unreachable { .. } | RuntimeError::NotApart { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             RuntimeError::Foreign { .. } | RuntimeError::ImageNotFound { .. } => StatusCode::NOT_FOUND,
-            RuntimeError::BadImage { .. } | RuntimeError::Refused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            RuntimeError::BadImage { .. }
+            | RuntimeError::RegistryNotAllowed { .. }
+            | RuntimeError::Refused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             RuntimeError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
             RuntimeError::Download { .. } | RuntimeError::Engine { .. } => StatusCode::BAD_GATEWAY,
         };
-        Self(status, error.to_string())
+        Self::new(status, error.to_string())
     }
 }
 
@@ -207,7 +258,7 @@ macro_rules! from_rejection {
     ($($rejection:ty),+) => {$(
         impl From<$rejection> for Answer {
             fn from(rejection: $rejection) -> Self {
-                Self(rejection.status(), rejection.body_text())
+                Self::new(rejection.status(), rejection.body_text())
             }
         }
     )+};

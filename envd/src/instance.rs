@@ -26,10 +26,10 @@ use tracing::{info, warn};
 
 use self::trouble::{Crashes, Trouble, back_off, failed, jittered};
 use crate::{
-    door::Start,
+    door::{OverLimit, Start},
     node::{PutError, World},
-    runtime::{Bind, Container, Defaults, Launch, Phase, Progress, Runtime, RuntimeError, Sighting},
-    storage::Storages,
+    runtime::{Bind, Container, Defaults, ImageId, Launch, Phase, Progress, Runtime, RuntimeError, Sighting},
+    storage::{HOME, Place, StorageError},
 };
 
 /// From asking a container to end to ending it.
@@ -48,7 +48,16 @@ const ACTS_MAX: usize = 8;
 pub(crate) struct Handle {
     goal: watch::Sender<PutInstance>,
     sighting: watch::Sender<Option<Sighting>>,
+    over: watch::Sender<Option<Over>>,
     wake: Arc<Notify>,
+}
+
+/// A container that takes more room than it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Over {
+    /// The start of the container that was measured.
+    pub(crate) last_start: String,
+    pub(crate) limit: OverLimit,
 }
 
 #[derive(Debug)]
@@ -57,9 +66,13 @@ pub(crate) struct Instance<R> {
     world: Arc<World<R>>,
     goal: watch::Receiver<PutInstance>,
     sighting: watch::Receiver<Option<Sighting>>,
+    over: watch::Receiver<Option<Over>>,
     wake: Arc<Notify>,
     /// What the last look showed.
     seen: Option<Sighting>,
+    /// The content that the container was made from, and whose it is.
+    image_id: Option<String>,
+    user: Option<String>,
     /// The goal that cannot be reached.
     given_up: Option<PutInstance>,
     failures: u32,
@@ -105,6 +118,15 @@ impl Handle {
         if put < seen { Err(PutError::Stale { put, seen }) } else { Ok(()) }
     }
 
+    /// The goal as it was last put.
+    pub(crate) fn goal(&self) -> PutInstance {
+        self.goal.borrow().clone()
+    }
+
+    pub(crate) fn is_over(&self, over: Over) {
+        self.over.send_replace(Some(over));
+    }
+
     pub(crate) fn is_to_be_deleted(&self) -> bool {
         self.goal.borrow().goal == Goal::Deleted
     }
@@ -122,20 +144,23 @@ impl Handle {
 
 impl<R: Runtime> Instance<R> {
     pub(crate) fn new(id: InstanceId, put: PutInstance, world: Arc<World<R>>) -> (Self, Handle) {
-        let (goal, (sighting, sightings), wake) =
-            (watch::Sender::new(put), watch::channel(None), Arc::default());
+        let (goal, (sighting, sightings), (over, overs), wake) =
+            (watch::Sender::new(put), watch::channel(None), watch::channel(None), Arc::default());
         let instance = Self {
             id,
             world,
             goal: goal.subscribe(),
             sighting: sightings,
+            over: overs,
             wake: Arc::clone(&wake),
             seen: None,
+            image_id: None,
+            user: None,
             given_up: None,
             failures: 0,
             crashes: Crashes::default(),
         };
-        (instance, Handle { goal, sighting, wake })
+        (instance, Handle { goal, sighting, over, wake })
     }
 
     pub(crate) async fn run(mut self) {
@@ -154,6 +179,7 @@ impl<R: Runtime> Instance<R> {
         loop {
             tokio::select! {
                 changed = self.goal.changed() => return changed.is_ok(),
+                changed = self.over.changed() => return changed.is_ok(),
                 () = self.wake.notified() => return true,
                 () = &mut clock => return true,
                 changed = self.sighting.changed() => {
@@ -211,8 +237,9 @@ impl<R: Runtime> Instance<R> {
     }
 
     fn observe(&self, put: &PutInstance, observation: Observation) -> bool {
+        let (image_id, user) = (self.image_id.clone(), self.user.clone());
         let (id, generation) = (self.id.clone(), Some(put.generation));
-        self.world.board.observe(Observed { id, generation, observation })
+        self.world.board.observe(Observed { id, generation, observation, image_id, user })
     }
 
     async fn look(&mut self) -> Result<Option<Container>, RuntimeError> {
@@ -222,6 +249,8 @@ impl<R: Runtime> Instance<R> {
             container: container.id.clone(),
             running: container.is_running(),
         });
+        self.image_id = container.as_ref().map(|container| container.image.0.clone());
+        self.user = container.as_ref().and_then(|container| container.user.clone());
         Ok(container)
     }
 
@@ -243,11 +272,18 @@ impl<R: Runtime> Instance<R> {
             };
             let last = self.disk(|world, id| world.doors.last_start(id)).await?;
             let is_started = last.as_ref().is_some_and(|start| start.was_made(&container, put.generation));
+            let over = last.as_ref().filter(|_| is_started).and_then(|start| start.over_limit.clone());
             match container.phase {
-                Phase::Running { since } if is_started => {
-                    return Ok(Turn::Settled(Observation::Running { since }));
-                }
+                Phase::Running { .. } if over.is_some() => self.stop(put, &container).await?,
+                Phase::Running { since } if is_started => match (self.is_over(&container), last) {
+                    (Some(limit), Some(last)) => self.note_over(limit, last).await?,
+                    (None | Some(_), _) => return Ok(Turn::Settled(Observation::Running { since })),
+                },
                 Phase::Running { .. } => self.stop(put, &container).await?,
+                Phase::Exited { .. } if let Some(OverLimit { message, .. }) = over => {
+                    let failure = Failure::OverDiskLimit;
+                    return Ok(Turn::Settled(Observation::Failed { failure, message, retrying: false }));
+                }
                 Phase::Exited { .. } if is_started && !put.spec.command.is_empty() => {
                     return Ok(Turn::Settled(observation(&container.phase)));
                 }
@@ -266,6 +302,18 @@ impl<R: Runtime> Instance<R> {
             }
         }
         Err(Trouble::Restless)
+    }
+
+    /// Whether this very run was found to take too much room.
+    fn is_over(&self, container: &Container) -> Option<OverLimit> {
+        let over = self.over.borrow();
+        over.as_ref().filter(|over| over.last_start == container.last_start).map(|over| over.limit.clone())
+    }
+
+    async fn note_over(&self, limit: OverLimit, last: Start) -> Result<(), Trouble> {
+        warn!(instance = %self.id, bytes = limit.bytes, "its files take more room than they may");
+        let start = Start { over_limit: Some(limit), ..last };
+        self.disk(move |world, id| world.doors.record(id, &start)).await
     }
 
     async fn toward_stopped(&mut self, put: &PutInstance) -> Result<Turn, Trouble> {
@@ -311,19 +359,29 @@ impl<R: Runtime> Instance<R> {
                 told = Some(Instant::now());
                 let (id, generation) = (self.id.clone(), Some(put.generation));
                 let observation = Observation::Pulling { done_bytes, total_bytes };
-                self.world.board.observe(Observed { id, generation, observation });
+                let (image_id, user) = (None, None);
+                self.world.board.observe(Observed { id, generation, observation, image_id, user });
             }
         };
+        let before = self.disk(|world, id| world.doors.last_start(id)).await?;
+        let before = before.and_then(|start| start.image).map(ImageId);
         let mut goal = self.goal.clone();
         // Of all acts only a download may take long, and be given up half way.
         let image = tokio::select! {
-            image = self.world.runtime.image(&put.spec.image, progress) => image?,
+            image = self.world.runtime.image(&put.spec.image, before, progress) => image?,
             _ = goal.changed() => return Ok(false),
         };
         self.observe(put, Observation::Starting);
         let binds = self.binds(put).await?;
         info!(instance = %self.id, generation = put.generation, image = put.spec.image, "making");
-        let launch = Launch { instance: &self.id, generation: put.generation, spec: &put.spec, image, binds };
+        let launch = Launch {
+            instance: &self.id,
+            generation: put.generation,
+            spec: &put.spec,
+            image,
+            binds,
+            disk_bytes: self.world.disk_limit(&put.spec),
+        };
         self.world.runtime.create(&launch).await?;
         Ok(true)
     }
@@ -331,15 +389,13 @@ impl<R: Runtime> Instance<R> {
     async fn binds(&self, put: &PutInstance) -> Result<Vec<Bind>, Trouble> {
         let (agent, door) = (self.world.agent.clone(), self.world.doors.path(&self.id));
         let mut binds = vec![
-            Bind { source: agent, target: AGENT, read_only: true },
-            Bind { source: door, target: DOOR, read_only: true },
+            Bind { source: agent, target: AGENT.to_owned(), read_only: true },
+            Bind { source: door, target: DOOR.to_owned(), read_only: true },
         ];
-        for mount in &put.spec.mounts {
-            let bind = self.world.storages.bind(mount)?;
-            let made = bind.clone();
-            self.disk(move |_, _| Storages::make(&made)).await?;
-            binds.push(bind);
-        }
+        let places = self.world.storages.places(&put.spec.user, &put.spec.group)?;
+        binds.extend(places.iter().map(Place::bind));
+        let made = self.world.tasks.blocking(move || places.iter().try_for_each(Place::make)).await;
+        made.unwrap_or_else(|| Err(StorageError::Unusable { storage: HOME.to_owned(), cause: panicked() }))?;
         Ok(binds)
     }
 
@@ -353,14 +409,21 @@ impl<R: Runtime> Instance<R> {
         let Defaults { mut env, user, cwd } = match self.world.runtime.defaults(container).await? {
             Some(defaults) => defaults,
             // The container outlives its image: the last start knows.
-            None => last.map(|Start { spec, .. }| of_spec(spec)).ok_or(Trouble::ImageRemoved)?,
+            None => last.clone().map(|Start { spec, .. }| of_spec(spec)).ok_or(Trouble::ImageRemoved)?,
         };
         env.extend(put.spec.env.clone());
         // A directory that somebody removed would keep the container from starting.
         self.binds(put).await?;
         let spec =
             AgentSpec { generation: put.generation, command: put.spec.command.clone(), env, user, cwd };
-        let start = Start { spec, container: container.id.clone(), before: container.last_start.clone() };
+        let start = Start {
+            spec,
+            container: container.id.clone(),
+            before: container.last_start.clone(),
+            image: Some(container.image.0.clone()),
+            over_limit: None,
+            over_before: last.and_then(|last| last.over_limit.map(|over| over.bytes).or(last.over_before)),
+        };
         self.disk(move |world, id| {
             world.doors.make(id)?;
             world.doors.record(id, &start)
@@ -383,8 +446,12 @@ impl<R: Runtime> Instance<R> {
     ) -> Result<T, Trouble> {
         let (world, id) = (Arc::clone(&self.world), self.id.clone());
         let done = self.world.tasks.blocking(move || work(&world, &id)).await;
-        Ok(done.unwrap_or_else(|| Err(io::Error::other("it panicked")))?)
+        Ok(done.unwrap_or_else(|| Err(panicked()))?)
     }
+}
+
+fn panicked() -> io::Error {
+    io::Error::other("it panicked")
 }
 
 fn of_spec(spec: AgentSpec) -> Defaults {

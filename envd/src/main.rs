@@ -6,12 +6,14 @@
 mod board;
 mod config;
 mod data;
+mod disk;
 mod door;
 mod http;
 mod instance;
 mod node;
 mod runtime;
 mod storage;
+mod subnet;
 mod tasks;
 
 use std::{
@@ -23,12 +25,12 @@ use std::{
 };
 
 use anyhow::Context;
+use sd_notify::NotifyState;
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::timeout,
 };
-use tracing::{error, info};
-use tracing_subscriber::EnvFilter;
+use tracing::{error, info, warn};
 
 use crate::{
     board::Board,
@@ -37,22 +39,36 @@ use crate::{
     door::Doors,
     http::Socket,
     node::{Node, World},
-    runtime::docker::Docker,
+    runtime::docker::{Docker, Settings},
     storage::Storages,
     tasks::Tasks,
 };
 
-const USAGE: &str = "usage: envd [check-config]";
+const USAGE: &str = "\
+usage: envd [COMMAND]
+
+  (no command)    launch instances and report what is
+  check-config    read the settings and say what is wrong with them
+  purge           remove this cluster's networks and firewall rules, with envd stopped; containers and files stay";
 /// The exit code for a command line or a configuration that is wrong.
 const EXIT_USAGE: u8 = 64;
 /// What open calls may take to end when envd stops.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
+/// What the command line asks for.
+#[derive(Debug, Clone, Copy)]
+enum Command {
+    Run,
+    CheckConfig,
+    Purge,
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args().skip(1).collect();
-    let only_check = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => false,
-        ["check-config"] => true,
+    let command = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Command::Run,
+        ["check-config"] => Command::CheckConfig,
+        ["purge"] => Command::Purge,
         ["--version"] => return say(&format!("envd {}", env!("CARGO_PKG_VERSION")), ExitCode::SUCCESS),
         ["--help" | "-h"] => return say(USAGE, ExitCode::SUCCESS),
         _ => return complain(USAGE, EXIT_USAGE),
@@ -61,11 +77,13 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(mistakes) => return complain(&mistakes.to_string(), EXIT_USAGE),
     };
-    if only_check {
-        return say("the configuration is fine", ExitCode::SUCCESS);
-    }
-    log_to_stderr();
-    match run(&config) {
+    envd_api::log::start("BERTH_LOG", "info");
+    let done = match command {
+        Command::CheckConfig => return say("the configuration is fine", ExitCode::SUCCESS),
+        Command::Run => run(&config),
+        Command::Purge => purge(&config),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error!(error = format!("{error:#}"), "envd cannot go on");
@@ -79,23 +97,25 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     let data = Data::take(config.data.clone())?;
     let cluster = data.cluster()?;
     let agent = data.keep_agent(&config.agent)?;
-    let storages = Storages::new(config.home.clone());
-    storages.make_roots().with_context(|| format!("cannot make `{}`", config.home.display()))?;
+    let path = config.socket();
+    let storages = Storages::new(config.storages.clone());
+    storages.make_home().context("cannot make the directory of the homes")?;
     let tasks = Tasks::default();
     let world = World {
-        runtime: Docker::new(&config.docker, cluster.clone()),
         board: Board::new(),
         doors: Doors::new(data.path().to_owned(), config.gateway_user),
         storages,
         agent,
+        disk_limit_bytes: config.disk_limit_bytes,
         tasks: tasks.clone(),
+        runtime: Docker::new(settings(config), cluster.clone()),
     };
-    let path = config.socket();
     let socket = Socket::bind(&path, config.gateway_user)
         .with_context(|| format!("cannot listen at `{}`", path.display()))?;
     let node = Arc::new(Node::new(Arc::new(world)));
     node.run();
     info!(cluster, socket = %path.display(), "envd is up");
+    tell_service_manager(NotifyState::Ready);
 
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut serving = std::pin::pin!(http::serve(socket, node));
@@ -105,19 +125,35 @@ async fn run(config: &Config) -> anyhow::Result<()> {
         _ = interrupt.recv() => {}
     }
     info!("stopping; the instances go on");
+    tell_service_manager(NotifyState::Stopping);
     let ((), _) = tokio::join!(tasks.drain(SHUTDOWN_GRACE), timeout(SHUTDOWN_GRACE, serving));
     Ok(())
 }
 
-/// One line of JSON for each event.
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("BERTH_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .init();
+/// For an uninstall, and for tests: what is left on this machine when the containers are gone.
+#[tokio::main(flavor = "current_thread")]
+async fn purge(config: &Config) -> anyhow::Result<()> {
+    if !config.data.join("cluster").exists() {
+        return Ok(());
+    }
+    let data = Data::take(config.data.clone())?;
+    Docker::new(settings(config), data.cluster()?).purge().await.context("not all could be removed")
+}
+
+fn settings(config: &Config) -> Settings {
+    Settings {
+        socket: config.docker.clone(),
+        registries: config.registries.clone(),
+        network_pool: config.network_pool,
+        dangerous_no_firewall: config.dangerous_no_firewall,
+    }
+}
+
+/// Without one, nothing happens.
+fn tell_service_manager(news: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[news]) {
+        warn!(%error, "the service manager cannot be told");
+    }
 }
 
 fn say(text: &str, code: ExitCode) -> ExitCode {

@@ -2,7 +2,9 @@
 //!
 //! The loop here takes no input. It lists what carries this cluster's label, hands each instance's task its sighting,
 //! and reports the containers that nobody asked for, which nothing ever touches. Events of the engine only make it all
-//! quicker: what they miss, the next listing shows.
+//! quicker: what they miss, the next listing shows. Two more loops, by the clock alone, tidy up and measure files.
+
+mod weigh;
 
 use std::{
     collections::BTreeMap,
@@ -33,6 +35,10 @@ const LIST_EVERY: Duration = Duration::from_secs(5);
 const LIST_EVERY_AWAY: Duration = Duration::from_secs(2);
 /// Between two tries to hear the engine's events.
 const LISTEN_AGAIN: Duration = Duration::from_secs(2);
+/// Between two rounds of tidying up.
+const TIDY_EVERY: Duration = Duration::from_mins(1);
+/// The same while that fails.
+const TIDY_AGAIN: Duration = Duration::from_secs(5);
 /// Instances that were asked for, at most.
 const INSTANCES_MAX: usize = 10_000;
 /// Of these, deleted ones that are still reported as such.
@@ -47,7 +53,15 @@ pub(crate) struct World<R> {
     pub(crate) storages: Storages,
     /// The agent that new containers mount.
     pub(crate) agent: PathBuf,
+    /// What the files of an instance may take whose spec does not say.
+    pub(crate) disk_limit_bytes: u64,
     pub(crate) tasks: Tasks,
+}
+
+impl<R> World<R> {
+    pub(crate) fn disk_limit(&self, spec: &InstanceSpec) -> u64 {
+        spec.disk_bytes.unwrap_or(self.disk_limit_bytes)
+    }
 }
 
 #[derive(Debug)]
@@ -66,8 +80,6 @@ pub(crate) enum PutError {
     Storage(#[from] StorageError),
     #[error("`{0}` is not a host name")]
     BadHostname(String),
-    #[error("two mounts at the same place")]
-    SamePlace,
     #[error("this cluster holds {INSTANCES_MAX} instances and takes no more")]
     Full,
     #[error("cannot make the door of the instance")]
@@ -82,14 +94,17 @@ impl<R: Runtime> Node<R> {
     /// Starts the loops.
     pub(crate) fn run(self: &Arc<Self>) {
         let (looking, listening) = (Arc::clone(self), Arc::clone(self));
+        let (tidying, weighing) = (Arc::clone(self), Arc::clone(self));
         self.world.tasks.spawn(async move { looking.look_for_ever().await });
         self.world.tasks.spawn(async move { listening.listen_for_ever().await });
+        self.world.tasks.spawn(async move { tidying.tidy_for_ever().await });
+        self.world.tasks.spawn(async move { weighing.weigh_for_ever().await });
     }
 
     /// Takes the goal for one instance. When this returns, its door is there if it is to run.
     pub(crate) async fn put(&self, id: InstanceId, put: PutInstance) -> Result<(), PutError> {
         self.check(&put.spec)?;
-        self.refuse_stale(&id, put.generation)?;
+        self.refuse_stale(&id, put.generation).await?;
         if put.goal == Goal::Running {
             let (world, id) = (Arc::clone(&self.world), id.clone());
             let made = self.world.tasks.blocking(move || world.doors.make(&id)).await;
@@ -110,14 +125,7 @@ impl<R: Runtime> Node<R> {
     }
 
     fn check(&self, spec: &InstanceSpec) -> Result<(), PutError> {
-        let mut targets = Vec::new();
-        for mount in &spec.mounts {
-            let bind = self.world.storages.bind(mount)?;
-            if targets.contains(&bind.target) {
-                return Err(PutError::SamePlace);
-            }
-            targets.push(bind.target);
-        }
+        self.world.storages.places(&spec.user, &spec.group)?;
         let name = &spec.hostname;
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         if name.is_empty() || name.len() > 63 || name.starts_with('-') || !name.bytes().all(allowed) {
@@ -126,8 +134,28 @@ impl<R: Runtime> Node<R> {
         Ok(())
     }
 
-    fn refuse_stale(&self, id: &InstanceId, generation: u64) -> Result<(), PutError> {
-        self.instances().get(id).map_or(Ok(()), |handle| handle.refuse_stale(generation))
+    /// Compares with what was put before and, for an instance that was not put since envd started, with the record of
+    /// its last start.
+    async fn refuse_stale(&self, id: &InstanceId, generation: u64) -> Result<(), PutError> {
+        if let Some(known) = self.instances().get(id).map(|handle| handle.refuse_stale(generation)) {
+            return known;
+        }
+        let (world, id) = (Arc::clone(&self.world), id.clone());
+        let last = self.world.tasks.blocking(move || world.doors.last_start(&id)).await;
+        let last = last.unwrap_or_else(|| Err(io::Error::other("it panicked"))).map_err(PutError::Door)?;
+        match last.map(|start| start.spec.generation) {
+            Some(seen) if generation < seen => Err(PutError::Stale { put: generation, seen }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether an instance's container runs, if that is known.
+    pub(crate) fn is_running(&self, id: &InstanceId) -> Option<bool> {
+        if self.world.board.engine() != EngineState::Ready {
+            return None;
+        }
+        let observed = self.world.board.observed(id);
+        Some(observed.is_some_and(|observed| matches!(observed.observation, Observation::Running { .. })))
     }
 
     /// Keeps the number of deleted instances that are still reported in bounds; the oldest go first.
@@ -195,11 +223,32 @@ impl<R: Runtime> Node<R> {
             let instances = self.instances();
             if !instances.contains_key(&id) {
                 let observation = observation(&container.phase);
-                self.world.board.observe(Observed { id: id.clone(), generation: None, observation });
+                let (image_id, user) = (Some(container.image.0), container.user);
+                self.world.board.observe(Observed {
+                    id: id.clone(),
+                    generation: None,
+                    observation,
+                    image_id,
+                    user,
+                });
                 strangers.insert(id, sighting);
             }
         }
         Ok(())
+    }
+
+    async fn tidy_for_ever(&self) {
+        let mut last = None;
+        loop {
+            let failed = self.world.runtime.tidy().await.err();
+            if let Some(error) = &failed
+                && failed != last
+            {
+                warn!(%error, "cannot tidy up");
+            }
+            sleep(if failed.is_none() { TIDY_EVERY } else { TIDY_AGAIN }).await;
+            last = failed;
+        }
     }
 
     async fn listen_for_ever(&self) {

@@ -8,16 +8,19 @@ pub(crate) mod docker;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use bytes::Bytes;
-use envd_api::control::{Failure, InstanceSpec, LocalImage};
+use envd_api::control::{DiskLimit, Failure, InstanceSpec, LocalImage, Tenants};
 use futures_util::Stream;
 use gateway_api::InstanceId;
 use jiff::Timestamp;
+
+use crate::disk::Measured;
 
 /// A place that runs containers.
 ///
 /// Contract, checked by `tests/conformance`:
 /// - `create` of what is there already is `Ok`, and so are `start` of the running and `stop` and `remove` of the absent;
 /// - `list` and `find` see what a previous process made, by label, and nothing that another cluster made;
+/// - instances of two users never reach each other, and a start is refused where that cannot be made sure of;
 /// - dropping a future never leaks a container, at worst `list` still shows it;
 /// - nothing waits for ever: each call ends, with [`RuntimeError::Unreachable`] if the engine does not answer.
 pub(crate) trait Runtime: Send + Sync + 'static {
@@ -27,10 +30,12 @@ pub(crate) trait Runtime: Send + Sync + 'static {
     /// The container of one instance.
     fn find(&self, id: &InstanceId) -> impl Future<Output = Result<Option<Container>, RuntimeError>> + Send;
 
-    /// Makes sure that an image is on this machine, with a download if it must be, and says which one it is now.
+    /// Makes sure that an image is on this machine, with a download if it must be, and says which one it is now: the
+    /// one that was used `before` if it is still here, whatever the name means by now.
     fn image(
         &self,
         reference: &str,
+        before: Option<ImageId>,
         progress: impl FnMut(Progress) + Send,
     ) -> impl Future<Output = Result<ImageId, RuntimeError>> + Send;
 
@@ -78,6 +83,21 @@ pub(crate) trait Runtime: Send + Sync + 'static {
     fn images(&self) -> impl Future<Output = Result<Vec<LocalImage>, RuntimeError>> + Send;
 
     fn machine(&self) -> impl Future<Output = Result<Machine, RuntimeError>> + Send;
+
+    /// What a container's own files take, as far as it matters whether that is more than `enough`.
+    fn disk_use(
+        &self,
+        container: &Container,
+        enough: u64,
+    ) -> impl Future<Output = Result<Measured, RuntimeError>> + Send;
+
+    /// Removes what belongs to no container any more, and puts right what somebody else has changed.
+    fn tidy(&self) -> impl Future<Output = Result<(), RuntimeError>> + Send;
+
+    /// Whether users are kept apart, as last made sure of.
+    fn tenants(&self) -> Tenants;
+
+    fn disk_limit(&self) -> DiskLimit;
 }
 
 /// The id of an image's content: what a name meant at one moment.
@@ -102,6 +122,12 @@ pub(crate) struct Container {
     pub(crate) phase: Phase,
     /// When it was last started, in the runtime's own words: differs for each start.
     pub(crate) last_start: String,
+    /// Whose it is.
+    pub(crate) user: Option<String>,
+    /// The id of the network that it was last in.
+    pub(crate) network: Option<String>,
+    /// Where its own files are on this machine; empty where that cannot be told.
+    pub(crate) own_files: Vec<PathBuf>,
 }
 
 /// What a container is doing.
@@ -128,13 +154,15 @@ pub(crate) struct Launch<'a> {
     pub(crate) spec: &'a InstanceSpec,
     pub(crate) image: ImageId,
     pub(crate) binds: Vec<Bind>,
+    /// What its own files may take.
+    pub(crate) disk_bytes: u64,
 }
 
 /// A host path inside a container. Made from envd's own tables only, never from what a request says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bind {
     pub(crate) source: PathBuf,
-    pub(crate) target: &'static str,
+    pub(crate) target: String,
     pub(crate) read_only: bool,
 }
 
@@ -187,6 +215,11 @@ pub(crate) enum RuntimeError {
     Refused { why: String },
     #[error("a container named `{name}` is there already, and this cluster did not make it")]
     Foreign { name: String },
+    #[error("images from `{registry}` are not allowed here; use one from {allowed}")]
+    RegistryNotAllowed { registry: String, allowed: String },
+    /// It would be reachable by others.
+    #[error("tenants are not kept apart: {why}")]
+    NotApart { why: String },
     #[error("the container engine failed: {why}")]
     Engine { why: String },
 }
@@ -198,7 +231,10 @@ impl RuntimeError {
             Self::BadImage { .. } => Failure::BadImage,
             Self::ImageNotFound { .. } => Failure::ImageNotFound,
             Self::DiskFull => Failure::DiskFull,
-            Self::Refused { .. } | Self::Foreign { .. } => Failure::Refused,
+            Self::Refused { .. }
+            | Self::Foreign { .. }
+            | Self::RegistryNotAllowed { .. }
+            | Self::NotApart { .. } => Failure::Refused,
             Self::Download { .. } | Self::Engine { .. } => Failure::Engine,
         }
     }
@@ -206,11 +242,12 @@ impl RuntimeError {
     /// Whether trying again by itself may help.
     pub(crate) fn passes(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::DiskFull | Self::Engine { .. } => true,
+            Self::Unreachable { .. } | Self::DiskFull | Self::NotApart { .. } | Self::Engine { .. } => true,
             Self::BadImage { .. }
             | Self::ImageNotFound { .. }
             | Self::Download { .. }
             | Self::Refused { .. }
+            | Self::RegistryNotAllowed { .. }
             | Self::Foreign { .. } => false,
         }
     }

@@ -109,6 +109,11 @@ impl Agents {
         }
     }
 
+    /// How many agents are connected.
+    pub(crate) fn linked(&self) -> usize {
+        self.doors().values().filter(|door| door.is_linked()).count()
+    }
+
     /// A byte stream to a port on the instance's own loopback.
     pub(crate) async fn dial(&self, instance: &InstanceId, port: u16) -> Result<Passed, AgentError> {
         match self.call(instance, Call::Dial { port }).await? {

@@ -4,7 +4,7 @@ use std::{path::Path, sync::RwLock};
 
 use envd_api::{
     client::EnvdClient,
-    control::{EngineState, NodeReport},
+    control::{EngineState, NodeReport, Tenants},
 };
 use gateway_api::instance::{Status, WaitReason};
 
@@ -66,6 +66,14 @@ impl Cluster {
     /// The machine as last reported.
     pub(crate) fn node(&self) -> Option<NodeReport> {
         self.known().node
+    }
+
+    /// Why users are not kept apart on the cluster's network, if they are not.
+    pub(crate) fn tenants_trouble(&self) -> Option<String> {
+        match self.known().node?.tenants {
+            Tenants::NotApart { message } => Some(message),
+            Tenants::Apart | Tenants::Unknown => None,
+        }
     }
 
     /// What a user sees while the cluster cannot act: an instance that should be on its way waits, and for what.

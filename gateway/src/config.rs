@@ -1,13 +1,20 @@
 //! The gateway's settings: one struct, one file (`berth.toml` in the data directory, table `[gateway]`), every key
-//! documented. Environment variables win over the file. All mistakes are reported at once.
+//! documented in `deploy/berth.example.toml`. Environment variables win over the file. All mistakes are reported at
+//! once, and `gateway check-config` says of each setting where it comes from.
+
+mod reader;
+#[cfg(test)]
+mod tests;
 
 use std::{
-    collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use serde::Deserialize;
+use self::reader::Reader;
+pub(crate) use self::reader::Setting;
+use crate::listen;
 
 /// What the gateway runs with.
 #[derive(Debug, Clone)]
@@ -16,28 +23,61 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     /// `BERTH_HTTP`: where the console and the API listen.
     pub(crate) http: SocketAddr,
+    /// The address that people type, without a slash at the end.
+    pub(crate) url: Option<String>,
+    /// Earlier addresses of the same site; they lead to `url`.
+    pub(crate) old_addresses: Vec<SocketAddr>,
+    /// `BERTH_METRICS`: where Prometheus may ask; nowhere else are the figures shown.
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) limits: Limits,
     /// The image of an instance whose creator names none.
     pub(crate) default_image: String,
     /// Lets browsers sign in over plain HTTP from another machine. Anyone on the way can then take the session.
     pub(crate) dangerous_plain_http: bool,
+    /// For how many days a removed user can be restored; after that their instances are deleted. Files never are.
+    pub(crate) keep_removed_days: u32,
+    /// Every setting in words, for `check-config`.
+    pub(crate) settings: Vec<Setting>,
 }
 
-/// The file as it stands.
-#[derive(Debug, Default, Deserialize)]
-struct File {
-    #[serde(default)]
-    gateway: Table,
-    /// envd's own table is envd's affair; any other is a mistake.
-    #[serde(flatten)]
-    others: BTreeMap<String, toml::Value>,
+/// `[gateway.tls]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tls {
+    pub(crate) certificate: Certificate,
+    /// Where plain HTTP is answered with the `https` address.
+    pub(crate) redirect_http: Option<SocketAddr>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    http: Option<String>,
-    default_image: Option<String>,
-    dangerous_plain_http: Option<bool>,
+/// Where the certificate comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Certificate {
+    Files {
+        cert: PathBuf,
+        key: PathBuf,
+    },
+    /// Made once and kept in the data directory.
+    SelfSigned {
+        names: Vec<String>,
+    },
+    Acme {
+        domains: Vec<String>,
+        email: String,
+        directory: String,
+    },
+}
+
+/// What one client, and all of them, may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Connections at once, those of WebSockets too.
+    pub(crate) connections_max: usize,
+    /// The head of a request.
+    pub(crate) headers_max_bytes: u32,
+    /// How long a client may take over the head of a request, and stay silent between two.
+    pub(crate) headers_limit: Duration,
+    /// How long a client may take over the TLS handshake.
+    pub(crate) handshake_limit: Duration,
 }
 
 /// All that is wrong with the settings.
@@ -45,9 +85,21 @@ struct Table {
 #[error("{}", .0.join("\n"))]
 pub(crate) struct Mistakes(Vec<String>);
 
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 10_000,
+            headers_max_bytes: 32 << 10,
+            headers_limit: Duration::from_secs(15),
+            handshake_limit: Duration::from_secs(10),
+        }
+    }
+}
+
 impl Config {
     const HTTP: &str = "127.0.0.1:8080";
     const DEFAULT_IMAGE: &str = "localhost/berth/base:latest";
+    const ACME_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
 
     /// Reads the environment and the file in the data directory.
     pub(crate) fn read() -> Result<Self, Mistakes> {
@@ -65,59 +117,164 @@ impl Config {
         Self::from_parts(&data, &text, variable)
     }
 
-    fn from_parts(
+    /// All defaults, with `data` as the data directory.
+    #[cfg(test)]
+    pub(crate) fn for_tests(data: &Path) -> Self {
+        Self::from_parts(data, "", |_| None).unwrap()
+    }
+
+    pub(crate) fn from_parts(
         data: &Path,
         text: &str,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Mistakes> {
-        let mut mistakes = Vec::new();
-        let file: File = toml::from_str(text).unwrap_or_else(|error| {
-            mistakes.push(format!("berth.toml: {}", error.to_string().trim_end()));
-            File::default()
-        });
-        for table in file.others.keys().filter(|table| *table != "envd") {
-            mistakes.push(format!("berth.toml: there is no table `[{table}]`; use `[gateway]` or `[envd]`"));
+        let mut reader = Reader::new(text, &variable);
+        let config = Self::take(data, &mut reader);
+        reader.finish().map(|settings| Self { settings, ..config })
+    }
+
+    /// Every key that there is. What is wrong is noted in the reader, and something stands in for it meanwhile.
+    fn take(data: &Path, reader: &mut Reader<'_>) -> Self {
+        let http = reader.address("http", Some("BERTH_HTTP"), Some(Self::HTTP));
+        let config = Self {
+            data: data.to_owned(),
+            http: http.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
+            url: take_url(reader),
+            old_addresses: reader.addresses("old_addresses"),
+            metrics: reader.address("metrics", Some("BERTH_METRICS"), None),
+            limits: take_limits(reader),
+            default_image: reader.text("default_image", None, Some(Self::DEFAULT_IMAGE)).unwrap_or_default(),
+            dangerous_plain_http: reader.flag("dangerous_plain_http"),
+            keep_removed_days: u32::try_from(reader.number("keep_removed_days", 30, 0..=36_500))
+                .unwrap_or(30),
+            tls: take_tls(data, reader),
+            settings: Vec::new(),
+        };
+        if config.dangerous_plain_http && config.tls.is_some() {
+            reader.mistake(
+                "`gateway.dangerous_plain_http` does not go with `[gateway.tls]`; remove one of them",
+            );
         }
-        let http = variable("BERTH_HTTP").or(file.gateway.http).unwrap_or_else(|| Self::HTTP.to_owned());
-        let http = http.parse().map_err(|_| {
-            mistakes.push(format!(
-                "BERTH_HTTP (`http`): `{http}` is not an address; write it like {}",
-                Self::HTTP
-            ));
-        });
-        match (http, mistakes.is_empty()) {
-            (Ok(http), true) => Ok(Self {
-                data: data.to_owned(),
-                http,
-                default_image: file.gateway.default_image.unwrap_or_else(|| Self::DEFAULT_IMAGE.to_owned()),
-                dangerous_plain_http: file.gateway.dangerous_plain_http.unwrap_or(false),
-            }),
-            (Ok(_) | Err(()), _) => Err(Mistakes(mistakes)),
+        if !config.old_addresses.is_empty() && config.url.is_none() {
+            reader.mistake("`gateway.old_addresses` lead to `gateway.url`, which is not set");
+        }
+        config.check_distinct(reader);
+        config
+    }
+
+    /// Two listeners on one address is a mistake of writing, not of the machine.
+    fn check_distinct(&self, reader: &mut Reader<'_>) {
+        let redirect = self.tls.as_ref().and_then(|tls| tls.redirect_http);
+        let mut all: Vec<_> = [Some(self.http), self.metrics, redirect]
+            .into_iter()
+            .flatten()
+            .chain(self.old_addresses.clone())
+            .collect();
+        all.retain(|address| address.port() != 0);
+        all.sort_unstable();
+        for pair in all.windows(2).filter(|pair| pair[0] == pair[1]) {
+            reader.mistake(&format!("the address {} is given twice", pair[0]));
+        }
+    }
+
+    /// The address to tell people, given where the gateway listens in the end.
+    pub(crate) fn console(&self, listening: SocketAddr) -> String {
+        if let Some(url) = &self.url {
+            return url.clone();
+        }
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        if listening.ip().is_loopback() || listening.ip().is_unspecified() {
+            format!("{scheme}://localhost:{}", listening.port())
+        } else {
+            format!("{scheme}://{listening}")
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str, http: Option<&str>) -> Result<Config, Mistakes> {
-        Config::from_parts(Path::new("/data"), text, |name| {
-            (name == "BERTH_HTTP").then_some(http?.to_owned())
-        })
+fn take_url(reader: &mut Reader<'_>) -> Option<String> {
+    let url = reader.text("url", None, None)?;
+    let right = url.parse::<http::Uri>().is_ok_and(|parsed| {
+        matches!(parsed.scheme_str(), Some("http" | "https"))
+            && parsed.authority().is_some_and(|authority| !authority.as_str().contains('@'))
+            && matches!(parsed.path_and_query().map(http::uri::PathAndQuery::as_str), None | Some("/"))
+    });
+    if !right {
+        reader.mistake(&format!(
+            "`gateway.url` is `{url}`; write it like `https://berth.example.org`, with nothing after the name"
+        ));
     }
+    Some(url.trim_end_matches('/').to_owned())
+}
 
-    #[test]
-    fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
-        assert_eq!(read("", None).unwrap().http.port(), 8080);
-        assert_eq!(read("[gateway]\nhttp = '127.0.0.1:9'", None).unwrap().http.port(), 9);
-        assert_eq!(read("[gateway]\nhttp = '127.0.0.1:9'", Some("[::1]:7")).unwrap().http.port(), 7);
+fn take_limits(reader: &mut Reader<'_>) -> Limits {
+    let Limits { connections_max, headers_max_bytes, headers_limit, handshake_limit } = Limits::default();
+    let connections = u64::try_from(connections_max).unwrap_or(u64::MAX);
+    let connections = reader.number("connections_max", connections, 16..=1_000_000);
+    let bytes = reader.number("headers_max_bytes", u64::from(headers_max_bytes), 8192..=1 << 20);
+    Limits {
+        connections_max: usize::try_from(connections).unwrap_or(connections_max),
+        headers_max_bytes: u32::try_from(bytes).unwrap_or(headers_max_bytes),
+        headers_limit: reader.seconds("headers_seconds", headers_limit),
+        handshake_limit: reader.seconds("handshake_seconds", handshake_limit),
     }
+}
 
-    #[test]
-    fn every_mistake_is_named_at_once() {
-        let mistakes = read("[gatewy]\n[envd]\nanything = 1", Some("nowhere")).unwrap_err().to_string();
-        assert!(mistakes.contains("[gatewy]") && mistakes.contains("nowhere"), "{mistakes}");
-        assert!(read("[gateway]\nhtpp = 'x'", None).unwrap_err().to_string().contains("htpp"));
+fn take_tls(data: &Path, reader: &mut Reader<'_>) -> Option<Tls> {
+    let wanted = reader.has_table("tls");
+    // All keys are taken whatever they say, so that none of them is unknown.
+    let files = (reader.text("tls.cert", None, None), reader.text("tls.key", None, None));
+    let self_signed = reader.flag("tls.self_signed");
+    let names = reader.texts("tls.names");
+    let redirect_http = reader.address("tls.redirect_http", None, None);
+    let acme = reader.has_table("tls.acme");
+    let domains = reader.texts("tls.acme.domains");
+    let email = reader.text("tls.acme.email", None, None);
+    let directory = reader.text("tls.acme.directory", None, Some(Config::ACME_DIRECTORY)).unwrap_or_default();
+    if !wanted {
+        return None;
     }
+    let certificate = match (files, self_signed, acme) {
+        ((Some(cert), Some(key)), false, false) => {
+            // A relative path is meant from where the file is that names it.
+            let (cert, key) = (data.join(cert), data.join(key));
+            if let Err(error) = listen::tls::read_files(&cert, &key) {
+                reader.mistake(&format!("`gateway.tls`: {error}"));
+            }
+            Certificate::Files { cert, key }
+        }
+        ((None, None), true, false) => Certificate::SelfSigned { names: names.clone() },
+        ((None, None), false, true) => {
+            if domains.is_empty() {
+                reader.mistake("`gateway.tls.acme.domains` is empty; name the domain that people type");
+            }
+            if !directory.starts_with("https://") {
+                reader.mistake(&format!(
+                    "`gateway.tls.acme.directory` is `{directory}`; it must begin with `https://`"
+                ));
+            }
+            let email = email.filter(|email| email.contains('@')).unwrap_or_else(|| {
+                reader.mistake(
+                    "`gateway.tls.acme.email` is not set; the authority writes to it when something is wrong",
+                );
+                String::new()
+            });
+            Certificate::Acme { domains, email, directory }
+        }
+        ((Some(_), None) | (None, Some(_)), _, _) => {
+            reader.mistake(
+                "`gateway.tls.cert` and `gateway.tls.key` go together: the one is useless without the other",
+            );
+            return None;
+        }
+        ((Some(_), Some(_)) | (None, None), _, _) => {
+            reader.mistake(
+                "`[gateway.tls]` wants exactly one of: `cert` and `key`, `self_signed = true`, or `[gateway.tls.acme]`",
+            );
+            return None;
+        }
+    };
+    if !names.is_empty() && !self_signed {
+        reader.mistake("`gateway.tls.names` is for `self_signed = true` only");
+    }
+    Some(Tls { certificate, redirect_http })
 }

@@ -4,7 +4,7 @@
 //! not there are the same [`Error::NotFound`].
 
 use axum::response::{IntoResponse, Response};
-use gateway_api::{Action, Code, Problem, name::NotAName};
+use gateway_api::{Action, Code, Problem, error::Reason, name::NotAName};
 use http::StatusCode;
 
 use crate::store::StoreError;
@@ -22,8 +22,13 @@ pub(crate) enum Error {
     TooManyAttempts { seconds: u64 },
     #[error("this request came from another site")]
     CrossSite,
+    #[error("{why}")]
+    Forbidden { why: &'static str },
     #[error("no {kind} named `{name}`")]
     NotFound { kind: &'static str, name: String },
+    /// Reads exactly like [`Error::NotFound`]; the audit log knows better.
+    #[error("no {kind} named `{name}`")]
+    Hidden { kind: &'static str, name: String },
     #[error("there is nothing at this address")]
     NoSuchRoute,
     #[error("this address does not take that method")]
@@ -32,12 +37,22 @@ pub(crate) enum Error {
     BadName(#[source] NotAName),
     #[error("you already have an instance named `{name}`")]
     NameTaken { name: String },
+    #[error("there is already a {kind} named `{name}`")]
+    AlreadyExists { kind: &'static str, name: String },
+    #[error("`{name}` is a removed user who can be restored until {until:.0}")]
+    UserRemoved { name: String, until: jiff::Timestamp },
+    #[error("`{name}` is the last admin and cannot be removed, disabled or given another role")]
+    LastAdmin { name: String },
+    #[error("{kind} `{name}` cannot be removed: {why}")]
+    InUse { kind: &'static str, name: String, why: &'static str },
     #[error("`{reference}` is not an image reference: {why}")]
     BadImage { reference: String, why: String },
     #[error("there is no image `{reference}`: {why}")]
     ImageNotFound { reference: String, why: String },
     #[error("{field}: {why}")]
     BadValue { field: &'static str, why: String },
+    #[error("{field}: {}", reason.sentence())]
+    Unfit { field: String, reason: Reason },
     #[error("{field}: {wanted} is more than any node has; the largest has {largest}")]
     TooLarge { field: &'static str, wanted: String, largest: String },
     #[error("the new password is too weak: {why}")]
@@ -46,6 +61,10 @@ pub(crate) enum Error {
     WrongState { name: String, state: &'static str, action: Action },
     #[error("the request's body cannot be read: {why}")]
     BadBody { why: String, pointer: Option<String> },
+    #[error("the request's address or headers cannot be read")]
+    Malformed,
+    #[error("the request's body has a field `{field}`, which this call does not take")]
+    UnknownField { field: String, pointer: String },
     #[error("the request's body is larger than {limit} bytes")]
     BodyTooLarge { limit: usize },
     #[error("the cluster does not answer")]
@@ -68,6 +87,19 @@ struct Parts {
 }
 
 impl Error {
+    /// Something that the caller may not know of, or that is not there.
+    pub(crate) fn hidden(kind: &'static str, name: &str) -> Self {
+        Self::Hidden { kind, name: repeatable(name) }
+    }
+
+    pub(crate) fn not_found(kind: &'static str, name: &str) -> Self {
+        Self::NotFound { kind, name: repeatable(name) }
+    }
+
+    pub(crate) fn unfit(field: &str, reason: Reason) -> Self {
+        Self::Unfit { field: field.to_owned(), reason }
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         self.parts().status
     }
@@ -112,7 +144,11 @@ impl Error {
             Self::CrossSite => {
                 plain(S::FORBIDDEN, Code::CrossSite, Some("open the console itself and try there"))
             }
-            Self::NotFound { kind, name } => Parts {
+            Self::Forbidden { why } => Parts {
+                params: vec![("why", (*why).to_owned())],
+                ..plain(S::FORBIDDEN, Code::Forbidden, Some("ask an admin"))
+            },
+            Self::NotFound { kind, name } | Self::Hidden { kind, name } => Parts {
                 params: vec![("kind", (*kind).to_owned()), ("name", name.clone())],
                 ..plain(S::NOT_FOUND, Code::NotFound, Some("list what there is, and check the spelling"))
             },
@@ -121,7 +157,8 @@ impl Error {
                 plain(S::METHOD_NOT_ALLOWED, Code::NotFound, Some("see /api/v1/openapi.json"))
             }
             Self::BadName(wrong) => {
-                field(Code::BadName, "name", "choose another name", vec![("name", wrong.text.clone())])
+                let params = vec![("name", wrong.text.clone()), ("kind", wrong.of.to_owned())];
+                field(Code::BadName, "name", "choose another name", params)
             }
             Self::NameTaken { name } => Parts {
                 status: S::CONFLICT,
@@ -131,6 +168,36 @@ impl Error {
                     "choose another name, or delete the other instance first",
                     vec![("name", name.clone())],
                 )
+            },
+            Self::AlreadyExists { kind, name } => Parts {
+                status: S::CONFLICT,
+                ..field(
+                    Code::AlreadyExists,
+                    "name",
+                    "choose another name",
+                    vec![("kind", (*kind).to_owned()), ("name", name.clone())],
+                )
+            },
+            Self::UserRemoved { name, until } => Parts {
+                status: S::CONFLICT,
+                ..field(
+                    Code::UserRemoved,
+                    "name",
+                    "restore the account, or choose another name",
+                    vec![("name", name.clone()), ("until", format!("{until:.0}"))],
+                )
+            },
+            Self::LastAdmin { name } => Parts {
+                params: vec![("name", name.clone())],
+                ..plain(S::CONFLICT, Code::LastAdmin, Some("make somebody else an admin first"))
+            },
+            Self::InUse { kind, name, why } => Parts {
+                params: vec![
+                    ("kind", (*kind).to_owned()),
+                    ("name", name.clone()),
+                    ("why", (*why).to_owned()),
+                ],
+                ..plain(S::CONFLICT, Code::InUse, Some("move its members to another group first"))
             },
             Self::BadImage { reference, .. } => field(
                 Code::BadImage,
@@ -149,6 +216,16 @@ impl Error {
                 name,
                 "change that value",
                 vec![("field", (*name).to_owned()), ("why", why.clone())],
+            ),
+            Self::Unfit { field: name, reason } => field(
+                Code::BadValue,
+                name,
+                "change that value",
+                vec![
+                    ("field", name.clone()),
+                    ("reason", reason.word()),
+                    ("why", reason.sentence().to_owned()),
+                ],
             ),
             Self::TooLarge { field: name, wanted, largest } => field(
                 Code::TooLarge,
@@ -177,6 +254,20 @@ impl Error {
                     S::BAD_REQUEST,
                     Code::BadBody,
                     Some("see /api/v1/openapi.json for what this call takes"),
+                )
+            },
+            Self::Malformed => plain(
+                S::BAD_REQUEST,
+                Code::BadBody,
+                Some("see /api/v1/openapi.json for what this call takes"),
+            ),
+            Self::UnknownField { field, pointer } => Parts {
+                pointer: Some(pointer.clone()),
+                params: vec![("field", field.clone())],
+                ..plain(
+                    S::BAD_REQUEST,
+                    Code::UnknownField,
+                    Some("check its spelling against /api/v1/openapi.json"),
                 )
             },
             Self::BodyTooLarge { limit } => Parts {
@@ -212,12 +303,19 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::DiskFull(_) => Self::DiskFull(error.into()),
-            StoreError::Taken | StoreError::Database(_) | StoreError::Unreadable(_) => {
-                Self::Internal(error.into())
-            }
+            // The key of whoever asks ended while this went on.
+            StoreError::UserGone => Self::Unauthenticated,
+            StoreError::Taken
+            | StoreError::LastAdmin
+            | StoreError::Database(_)
+            | StoreError::Unreadable(_) => Self::Internal(error.into()),
         }
     }
 }
+
+/// Marks an answer that the audit log has to know of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refusal;
 
 /// The body is written by the request-id layer (`http/problem.rs`), which knows the id.
 impl IntoResponse for Error {
@@ -229,9 +327,17 @@ impl IntoResponse for Error {
         if let Self::TooManyAttempts { seconds } = &self {
             response.headers_mut().insert(http::header::RETRY_AFTER, (*seconds).into());
         }
+        if matches!(self, Self::Forbidden { .. } | Self::Hidden { .. }) {
+            response.extensions_mut().insert(Refusal);
+        }
         response.extensions_mut().insert(self.problem());
         response
     }
+}
+
+/// What of a text may be repeated to its sender: a bounded piece without control characters.
+fn repeatable(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(64).collect()
 }
 
 /// An error and all its causes on one line.
@@ -259,11 +365,18 @@ mod tests {
             Error::BadCredentials,
             Error::TooManyAttempts { seconds: 30 },
             Error::CrossSite,
+            Error::Forbidden { why: "only an admin may do this" },
             Error::NotFound { kind: "instance", name: "trian".to_owned() },
             Error::NoSuchRoute,
             Error::NoSuchMethod,
             Error::BadName("a b".parse::<gateway_api::InstanceName>().unwrap_err()),
+            Error::BadName("Alice".parse::<gateway_api::UserName>().unwrap_err()),
+            Error::BadName("".parse::<gateway_api::TokenName>().unwrap_err()),
             Error::NameTaken { name: "train".to_owned() },
+            Error::AlreadyExists { kind: "group", name: "vision".to_owned() },
+            Error::UserRemoved { name: "alice".to_owned(), until: "2026-01-31T12:00:00Z".parse().unwrap() },
+            Error::LastAdmin { name: "admin".to_owned() },
+            Error::InUse { kind: "group", name: "vision".to_owned(), why: "it has members" },
             Error::BadImage { reference: "A:B:C".to_owned(), why: "it must be lower case".to_owned() },
             Error::ImageNotFound {
                 reference: "localhost/berth/bse".to_owned(),
@@ -274,14 +387,18 @@ mod tests {
             Error::WeakPassword { why: "it has fewer than 8 characters" },
             Error::WrongState { name: "train".to_owned(), state: "stopped", action: Action::Stop },
             Error::BadBody { why: "unknown field `cpu`".to_owned(), pointer: Some("/cpu".to_owned()) },
+            Error::Malformed,
+            Error::UnknownField { field: "cpu".to_owned(), pointer: "/cpu".to_owned() },
             Error::BodyTooLarge { limit: 65536 },
             Error::ClusterUnreachable(boxed()),
             Error::AgentUnreachable { name: "train".to_owned(), why: "it is not linked".to_owned() },
             Error::DiskFull(boxed()),
             Error::Internal(boxed()),
         ];
+        let unfit = Reason::ALL.map(|reason| Error::unfit("field", reason));
         let lines: Vec<_> = all
             .iter()
+            .chain(&unfit)
             .map(|error| {
                 let problem = error.problem();
                 let code = serde_json::to_value(problem.code).unwrap();

@@ -10,19 +10,22 @@ mod config;
 mod error;
 mod events;
 mod http;
+mod listen;
 mod lock;
+mod metrics;
 mod reconcile;
+mod service;
 mod store;
 mod tasks;
 
 use std::{io::Write as _, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
 
 use crate::{
     app::{App, NewAdmin},
     config::Config,
+    listen::Doors,
     store::Store,
     tasks::Tasks,
 };
@@ -36,11 +39,12 @@ const HELP: &str = "\
 usage: gateway [COMMAND]
 
   (no command)           serve the console and the API
-  check-config           read the settings and say what is wrong with them
+  check-config           read the settings; say what is wrong with them, or what is in effect
   reset-password USER    give a user a new random password and end their sessions
   openapi                print the API's description
 
-Settings: the table [gateway] of berth.toml in the data directory; BERTH_DATA, BERTH_HTTP and BERTH_LOG win over it.
+Settings: the table [gateway] of berth.toml in the data directory. BERTH_DATA, BERTH_HTTP, BERTH_METRICS and BERTH_LOG
+win over it. deploy/berth.example.toml has every key.
 ";
 
 fn main() -> ExitCode {
@@ -51,7 +55,7 @@ fn main() -> ExitCode {
         ["--version" | "version"] => say(&format!("gateway {}\n", env!("CARGO_PKG_VERSION"))),
         ["--help" | "help"] => say(HELP),
         [] => with_config(serve),
-        ["check-config"] => with_config(|_| Ok(say("the settings are fine\n"))),
+        ["check-config"] => with_config(|config| Ok(say(&effective(&config)))),
         ["reset-password", user] => with_config(|config| reset_password(config, user)),
         [..] => {
             complain(HELP);
@@ -76,20 +80,30 @@ fn with_config(run: impl FnOnce(Config) -> anyhow::Result<ExitCode>) -> ExitCode
 
 #[tokio::main]
 async fn serve(config: Config) -> anyhow::Result<ExitCode> {
-    start_log();
+    envd_api::log::start("BERTH_LOG", "info,sqlx=warn");
     let _lock = prepare(&config)?;
     let tasks = Tasks::default();
     let store = Store::open(&config.data.join("store.db")).await.context("the store cannot be opened")?;
     let app = App::build(config, store, tasks.clone())?;
-    let listener = TcpListener::bind(app.config.http)
-        .await
-        .with_context(|| format!("cannot listen on {}", app.config.http))?;
-    let address = listener.local_addr()?;
+    let doors = Doors::bind(&app.config, &tasks).await?;
+    if let Some(certificates) = &doors.certificates {
+        let _ = app.certificates.set(certificates.clone());
+    }
+    let address = doors.site.listener.local_addr()?;
+    if let Some(listener) = doors.metrics {
+        metrics::serve(listener, &app)?;
+    }
     let admin = app.ensure_admin().await?;
     tasks.spawn("place", reconcile::place::run(Arc::clone(&app)));
-    say(&welcome(address, admin));
+    app.start_chores();
+    for (door, target) in doors.redirects {
+        let answer = move |request: ::http::Request<_>, _| std::future::ready(target.answer(&request));
+        tasks.spawn("redirect", door.serve(tasks.clone(), answer));
+    }
+    say(&welcome(&app.config.console(address), admin));
     tracing::info!(%address, "ready");
-    http::serve(listener, Arc::clone(&app)).await?;
+    service::ready(&app);
+    http::serve(doors.site, Arc::clone(&app)).await?;
     tasks.stop(SHUTDOWN_GRACE).await;
     app.store.close().await;
     Ok(ExitCode::SUCCESS)
@@ -106,30 +120,27 @@ async fn reset_password(config: Config, user: &str) -> anyhow::Result<ExitCode> 
 
 /// Makes the data directory and takes it for this process alone, before anything binds.
 fn prepare(config: &Config) -> anyhow::Result<lock::Lock> {
+    // The store and the keys are nobody else's affair, whatever the shell that started us thinks.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     std::fs::create_dir_all(&config.data)
         .with_context(|| format!("cannot make the data directory {}", config.data.display()))?;
     Ok(lock::Lock::take(&config.data.join("gateway.lock"))?)
 }
 
 /// The lines that `make up` ends with. The password is shown this once.
-fn welcome(address: std::net::SocketAddr, admin: Option<NewAdmin>) -> String {
-    let host = if address.ip().is_loopback() || address.ip().is_unspecified() {
-        format!("localhost:{}", address.port())
-    } else {
-        address.to_string()
-    };
+fn welcome(console: &str, admin: Option<NewAdmin>) -> String {
     match admin {
         Some(NewAdmin { name, password }) => {
-            format!("Console  http://{host}\nUser     {name}\nPassword {password}\n")
+            format!("Console  {console}\nUser     {name}\nPassword {password}\n")
         }
-        None => format!("Console  http://{host}\nUser     admin\n"),
+        None => format!("Console  {console}\nUser     admin\n"),
     }
 }
 
-fn start_log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("BERTH_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,sqlx=warn"));
-    tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).init();
+/// Every setting and where it comes from. None of them is a secret: those are in files of their own.
+fn effective(config: &Config) -> String {
+    let settings: Vec<_> = config.settings.iter().map(|setting| format!("  {setting}\n")).collect();
+    format!("the settings are fine; those of {}:\n{}", config.data.display(), settings.concat())
 }
 
 /// Writes to standard output, which may be closed: nobody to tell then.

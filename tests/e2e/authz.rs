@@ -37,14 +37,16 @@ impl Operation {
             let path = template
                 .replace("{name}", unknown.as_str())
                 .replace("{terminal}", "main")
-                .replace("{port}", "9000");
+                .replace("{port}", "9000")
+                .replace("{id}", "tok_00000000000000000000000000000000")
+                .replace("{user}", "nobody");
             assert!(!path.contains('{'), "what to put into {template}?");
             for (method, operation) in methods.as_object().into_iter().flatten() {
                 operations.push(Self {
                     method: method.to_uppercase().parse().or_fail("read a method"),
                     path: path.clone(),
                     is_web_socket: operation["responses"].get("101").is_some(),
-                    about_an_instance: template.contains("{name}"),
+                    about_an_instance: template.starts_with("/api/v1/instances/{name}"),
                 });
             }
         }

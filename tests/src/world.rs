@@ -167,6 +167,10 @@ impl Drop for World {
         if !cluster.is_empty() {
             let left = engine::remove_all(cluster.trim());
             assert!(failed || left.is_empty(), "these containers cannot be removed: {left:?}");
+            // Networks and firewall rules of this cluster.
+            let purged = self.program("envd").arg("purge").output();
+            let gone = purged.as_ref().is_ok_and(|output| output.status.success());
+            assert!(failed || gone, "envd cannot clean up: {purged:?}");
         }
     }
 }

@@ -30,8 +30,8 @@ use tokio::{
 };
 
 use crate::control::{
-    HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, NodeReport, PUT_MAX, PutInstance, Refused, Report,
-    WatchEvent,
+    HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX, PutInstance, Refused,
+    Report, Stale, WatchEvent,
 };
 
 /// The most that connecting to the socket may take.
@@ -63,7 +63,12 @@ pub enum ClientError {
     },
     /// envd answered and said no; `message` is its reason.
     #[error("{message}")]
-    Refused { status: StatusCode, message: String },
+    Refused {
+        status: StatusCode,
+        message: String,
+        /// With 409 to a put.
+        stale: Option<Stale>,
+    },
     #[error("envd gave an answer that is not understood: {0}")]
     Protocol(String),
 }
@@ -93,7 +98,7 @@ impl EnvdClient {
         if body.len() > PUT_MAX {
             // envd would say the same, but close before all is sent.
             let message = format!("the instance takes more than {PUT_MAX} bytes to describe");
-            return Err(ClientError::Refused { status: StatusCode::PAYLOAD_TOO_LARGE, message });
+            return Err(ClientError::Refused { status: StatusCode::PAYLOAD_TOO_LARGE, message, stale: None });
         }
         self.call(ANSWER, Method::PUT, &format!("/v1/instances/{id}"), Some(body)).await.map(drop)
     }
@@ -101,6 +106,28 @@ impl EnvdClient {
     /// Everything that envd knows now, from its memory.
     pub async fn report(&self) -> Result<Report, ClientError> {
         decode(&self.call(ANSWER, Method::GET, "/v1/instances", None).await?)
+    }
+
+    /// The containers of this cluster that nobody has asked for since envd started.
+    pub async fn orphans(&self) -> Result<Report, ClientError> {
+        decode(&self.call(ANSWER, Method::GET, "/v1/instances?orphans=true", None).await?)
+    }
+
+    /// The storages that an instance of `user` in `group` gets. Both are keys, see
+    /// [`InstanceSpec`](crate::control::InstanceSpec).
+    pub async fn storage(&self, user: &str, group: &str) -> Result<Vec<Mounted>, ClientError> {
+        let is_plain =
+            |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+        if !is_plain(user) || !is_plain(group) {
+            let message = "a user or group that is not a key".to_owned();
+            return Err(ClientError::Refused {
+                status: StatusCode::UNPROCESSABLE_ENTITY,
+                message,
+                stale: None,
+            });
+        }
+        let path = format!("/v1/storage?user={user}&group={group}");
+        decode(&self.call(ANSWER, Method::GET, &path, None).await?)
     }
 
     /// The images that need no download.
@@ -218,9 +245,9 @@ impl Answer {
         }
         let status = self.status;
         let body = self.whole(REFUSED_MAX).await?;
-        let message = serde_json::from_slice::<Refused>(&body)
-            .map_or_else(|_| format!("envd answered {status}"), |refused| refused.message);
-        Err(ClientError::Refused { status, message })
+        let Refused { message, stale } = serde_json::from_slice(&body)
+            .unwrap_or_else(|_| Refused { message: format!("envd answered {status}"), stale: None });
+        Err(ClientError::Refused { status, message, stale })
     }
 
     /// Reads more into `pending`; `false` at the end.

@@ -3,14 +3,28 @@
 //! | call | what it does |
 //! | --- | --- |
 //! | `PUT /v1/instances/{id}` [`PutInstance`] | the goal for one instance; answers 202 at once, envd goes on by itself |
-//! | `GET /v1/instances` | a [`Report`] of all that carries this cluster's label, and of all that was asked for |
+//! | `GET /v1/instances` | a [`Report`] of all that carries this cluster's label, and of all that was asked for; with `?orphans=true` only of the containers that nobody has asked for |
 //! | `GET /v1/watch` | lines of [`WatchEvent`]: a report first, then each change, for as long as it is read |
 //! | `GET /v1/instances/{id}/logs?tail=N&follow=true` | the container's output as log records, see [`LogHead`] |
 //! | `GET /v1/images` | the [`LocalImage`]s that need no download |
+//! | `GET /v1/storage?user=U&group=G` | the [`Mounted`] storages that an instance of that user gets |
 //! | `GET /v1/node` | [`NodeReport`] |
 //!
-//! An answer that is not a success carries a [`Refused`]. Every call is idempotent. envd keeps no database: after a restart it knows what it finds by label, and acts only on
-//! what the gateway has put again.
+//! An answer that is not a success carries a [`Refused`]. Every call is idempotent. envd keeps no database: after a
+//! restart it knows what it finds by label, and acts only on what the gateway has put again.
+//!
+//! # A store that is older than the cluster
+//!
+//! Each start of a container is on record below the data directory with its generation. So envd knows, also after a
+//! restart, when the gateway's store was restored from a backup: its goals have smaller generations than the record.
+//! Such a put is refused with 409 and [`Stale`], and nothing is done: what the store lost may be the very act that
+//! made the container what it is. The record wins over the store, by one rule (`gateway/src/reconcile/stale.rs`):
+//!
+//! - the instance takes over the generation on record, never one above it, which would be a restart;
+//! - its goal becomes `running` if the container runs, and `stopped` if it does not, whatever the store says.
+//!
+//! So nothing is deleted, started or stopped because of a restored store, and the next act of the user counts again.
+//! Containers that the store does not know at all are never touched: they are listed as orphans.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -37,30 +51,39 @@ pub struct PutInstance {
 /// All that envd needs to make an instance's container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceSpec {
+    /// Whose it is: the key of the user's storages and network. To envd it is a word like any other
+    /// (`[a-z0-9._-]`, not a dot first); what it opens is in envd's own table.
+    #[serde(default)]
+    pub user: String,
+    /// The key of the storages of the user's group; empty for a user without one.
+    #[serde(default)]
+    pub group: String,
     /// The host name inside the instance.
     pub hostname: String,
     pub image: String,
     pub cpus: f64,
     pub memory_bytes: u64,
     pub shm_bytes: u64,
+    /// What the container's own files may take, the image and the storages apart; the cluster's default when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
     pub gpus: u32,
     /// The user's own variables. They reach processes through the agent, never through the container's environment,
     /// which would be saved into images.
     pub env: BTreeMap<String, String>,
     /// Empty: the instance runs until it is stopped. Else it ends when this ends.
     pub command: Vec<String>,
-    pub mounts: Vec<StorageMount>,
 }
 
-/// A piece of storage and where it appears: an id from envd's own table and a key below it, never a host path.
+/// A storage as an instance sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StorageMount {
+pub struct Mounted {
+    /// The storage's name in envd's table.
     pub storage: String,
-    pub key: String,
+    /// Where it appears.
+    pub at: String,
+    pub read_only: bool,
 }
-
-/// The storage that every instance has, at `/userhome`; its key is the user's name.
-pub const STORAGE_HOME: &str = "home";
 
 /// Everything that one cluster knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,6 +107,12 @@ pub struct Observed {
     /// The generation that envd last worked towards; `None` when nothing was put since envd started.
     pub generation: Option<u64>,
     pub observation: Observation,
+    /// The content that its container was made from, whatever the image's name means by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_id: Option<String>,
+    /// Whose it is, by the container's label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
 }
 
 /// The state of an instance's container.
@@ -122,6 +151,8 @@ pub enum Failure {
     ImageNotFound,
     EngineUnreachable,
     DiskFull,
+    /// The container's own files took more than they may. It was stopped; the files are kept.
+    OverDiskLimit,
     Refused,
     Engine,
 }
@@ -143,6 +174,18 @@ pub const HEARTBEAT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     pub message: String,
+    /// Why a put was refused with 409.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale: Option<Stale>,
+}
+
+/// What envd knows of an instance whose put had too small a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stale {
+    /// The newest generation that was put or that a container was started for.
+    pub known: u64,
+    /// Whether its container runs; `None` as long as the engine has not been asked.
+    pub running: Option<bool>,
 }
 
 /// An image on this machine.
@@ -161,6 +204,35 @@ pub struct NodeReport {
     pub memory_bytes: u64,
     pub gpus: u32,
     pub engine: EngineState,
+    #[serde(default)]
+    pub tenants: Tenants,
+    #[serde(default)]
+    pub disk: DiskLimit,
+}
+
+/// Whether the users of this machine are kept apart on the network.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Tenants {
+    /// Nothing is known yet.
+    #[default]
+    Unknown,
+    Apart,
+    /// `message` says so in a sentence, with the cause.
+    NotApart {
+        message: String,
+    },
+}
+
+/// How the limit on a container's own files is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DiskLimit {
+    /// Measured by the clock; an instance over its limit is stopped.
+    #[default]
+    Polled,
+    /// The file system refuses to write more.
+    Hard,
 }
 
 /// The most bytes in one log record.

@@ -8,7 +8,10 @@ use std::{
 use envd_api::control::{Failure, Observation};
 
 use super::ACTS_MAX;
-use crate::{runtime::RuntimeError, storage::StorageError};
+use crate::{
+    runtime::RuntimeError,
+    storage::{StorageError, is_full},
+};
 
 const BACK_OFF_MIN: Duration = Duration::from_secs(1);
 const BACK_OFF_MAX: Duration = Duration::from_mins(1);
@@ -68,9 +71,10 @@ impl Trouble {
     fn failure(&self) -> Failure {
         match self {
             Self::Runtime(error) => error.failure(),
-            Self::Disk(error) if error.kind() == io::ErrorKind::StorageFull => Failure::DiskFull,
+            Self::Disk(error) if is_full(error) => Failure::DiskFull,
             Self::Disk(_) | Self::Broken | Self::Restless => Failure::Engine,
-            Self::Storage(_) | Self::NoGpu(_) => Failure::Refused,
+            Self::Storage(error) => error.failure(),
+            Self::NoGpu(_) => Failure::Refused,
             Self::ImageRemoved => Failure::ImageNotFound,
         }
     }
@@ -79,7 +83,8 @@ impl Trouble {
         match self {
             Self::Runtime(error) => error.passes(),
             Self::Disk(_) | Self::Broken | Self::Restless => true,
-            Self::Storage(_) | Self::NoGpu(_) | Self::ImageRemoved => false,
+            Self::Storage(error) => error.passes(),
+            Self::NoGpu(_) | Self::ImageRemoved => false,
         }
     }
 

@@ -1,39 +1,53 @@
 //! The runtime on one Docker engine, the only place that names bollard.
 //!
-//! Every container carries three labels. `berth.cluster` keeps two clusters on one engine apart: nothing here ever
-//! looks at a container without it, and every act is on the id of a container whose labels were checked.
+//! Every container and network carries labels. `berth.cluster` keeps two clusters on one engine apart: nothing here ever
+//! looks at anything without it, and every act is on the id of something whose labels were checked.
 
 mod container;
 mod engine;
+mod firewall;
 mod image;
+mod network;
+mod quota;
 
-use std::{collections::HashMap, path::Path, time::Duration};
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
 
 use bollard::{
     container::LogOutput,
     models::{EventMessage, EventMessageTypeEnum},
     query_parameters::{
-        CreateContainerOptionsBuilder, EventsOptionsBuilder, ListContainersOptionsBuilder,
-        ListImagesOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder,
-        StopContainerOptionsBuilder,
+        CreateContainerOptionsBuilder, EventsOptionsBuilder, InspectContainerOptionsBuilder,
+        ListContainersOptionsBuilder, ListImagesOptionsBuilder, LogsOptionsBuilder,
+        RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
     },
 };
-use envd_api::control::LocalImage;
+use envd_api::control::{DiskLimit, LocalImage, Tenants};
 use futures_util::{Stream, StreamExt};
 use gateway_api::{
     InstanceId,
     stream::{STDERR, STDOUT},
 };
+use ipnet::Ipv4Net;
 use jiff::Timestamp;
+use tokio::{sync::Mutex, task::spawn_blocking};
+use tracing::warn;
 
-use self::engine::Engine;
+use self::{container::Ground, engine::Engine, firewall::Firewall, network::Networks};
 use super::{
     Container, Defaults, ImageId, Launch, LogRecord, Machine, Progress, Runtime, RuntimeError, Sighting,
 };
+use crate::disk::{self, Measured};
 
 const LABEL_CLUSTER: &str = "berth.cluster";
 const LABEL_INSTANCE: &str = "berth.instance";
 const LABEL_GENERATION: &str = "berth.generation";
+/// The user whose network it is, or who uses it.
+const LABEL_NETWORK: &str = "berth.network";
 
 /// Where our own images live. They are never pulled, and there is no such registry.
 const OWN_IMAGES: &str = "localhost/berth/";
@@ -41,6 +55,7 @@ const OWN_IMAGES: &str = "localhost/berth/";
 const OWN_BASE: &str = "localhost/berth/debian";
 
 const LOOK: Duration = Duration::from_secs(10);
+const NETWORK: Duration = Duration::from_secs(30);
 const CREATE: Duration = Duration::from_mins(1);
 const START: Duration = Duration::from_mins(1);
 /// On top of the grace: what killing and cleaning up may take.
@@ -48,18 +63,92 @@ const STOP_BEYOND_GRACE: Duration = Duration::from_secs(30);
 const REMOVE: Duration = Duration::from_mins(2);
 /// Registries can be slow between two words, and so is the unpacking of a large layer.
 const PULL_SILENCE: Duration = Duration::from_mins(5);
+/// The most that measuring one container's files may take.
+const MEASURE: Duration = Duration::from_secs(30);
+
+/// What a site decides about its engine.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) socket: PathBuf,
+    /// All registries if it is `None`.
+    pub(crate) registries: Option<Vec<String>>,
+    pub(crate) network_pool: Ipv4Net,
+    /// Whether instances start also when users cannot be kept apart.
+    pub(crate) dangerous_no_firewall: bool,
+}
 
 /// One cluster on one Docker engine.
 #[derive(Debug)]
 pub(crate) struct Docker {
     engine: Engine,
     cluster: String,
+    settings: Settings,
+    networks: Networks,
+    firewall: Firewall,
+    /// Held from making sure of a network until there is a container that needs it, and while unused ones are removed.
+    wiring: Mutex<()>,
+    disk_limit: OnceLock<DiskLimit>,
 }
 
 impl Docker {
     /// Connects when first used, and again whenever the engine was away.
-    pub(crate) fn new(socket: &Path, cluster: String) -> Self {
-        Self { engine: Engine::new(socket.display().to_string()), cluster }
+    pub(crate) fn new(settings: Settings, cluster: String) -> Self {
+        let networks = Networks::new(&cluster, settings.network_pool);
+        Self {
+            engine: Engine::new(settings.socket.display().to_string()),
+            firewall: Firewall::new(networks.names.clone(), networks.pool()),
+            networks,
+            cluster,
+            settings,
+            wiring: Mutex::default(),
+            disk_limit: OnceLock::new(),
+        }
+    }
+
+    /// Removes the networks and the firewall's chains of this cluster. Containers and files stay.
+    pub(crate) async fn purge(&self) -> Result<(), RuntimeError> {
+        let left = self.networks.remove_unused(&self.engine, true).await;
+        self.firewall.remove().await.map_err(|why| RuntimeError::Engine { why })?;
+        match left? {
+            0 => Ok(()),
+            left => Err(RuntimeError::Engine { why: format!("{left} networks are still in use") }),
+        }
+    }
+
+    /// The network of a user, behind the firewall; to be called with [`Self::wiring`] held.
+    async fn network(&self, user: &str) -> Result<String, RuntimeError> {
+        let network = self.networks.ensure(&self.engine, user).await?;
+        if network.is_new || self.firewall.tenants() != Tenants::Apart {
+            self.keep_apart().await?;
+        }
+        Ok(network.id)
+    }
+
+    async fn keep_apart(&self) -> Result<(), RuntimeError> {
+        let bridges = self.networks.bridges(&self.engine).await?;
+        match self.firewall.keep(&bridges).await {
+            Err(why) if !self.settings.dangerous_no_firewall => Err(RuntimeError::NotApart { why }),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    async fn remove_unused_networks(&self) -> Result<(), RuntimeError> {
+        let left = self.networks.remove_unused(&self.engine, false).await?;
+        if left == 0
+            && let Err(error) = self.firewall.remove().await
+        {
+            warn!(error, "the firewall's chains cannot be removed");
+        }
+        Ok(())
+    }
+
+    /// Asked once: it is a matter of how the engine's disk was mounted.
+    async fn find_disk_limit(&self) -> Result<DiskLimit, RuntimeError> {
+        if let Some(known) = self.disk_limit.get() {
+            return Ok(*known);
+        }
+        let info = self.engine.call("look at the engine", LOOK, async |docker| docker.info().await).await?;
+        Ok(*self.disk_limit.get_or_init(|| quota::limit(&info)))
     }
 
     fn cluster_label(&self) -> HashMap<&'static str, Vec<String>> {
@@ -96,15 +185,23 @@ impl Runtime for Docker {
     async fn image(
         &self,
         reference: &str,
+        before: Option<ImageId>,
         progress: impl FnMut(Progress) + Send,
     ) -> Result<ImageId, RuntimeError> {
-        image::ensure(&self.engine, reference, progress).await
+        let registries = self.settings.registries.as_deref();
+        image::ensure(&self.engine, reference, before, registries, progress).await
     }
 
     async fn create(&self, launch: &Launch<'_>) -> Result<(), RuntimeError> {
         let name = name(launch.instance);
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
-        let body = container::body(&self.cluster, launch)?;
+        let has_quota = self.find_disk_limit().await? == DiskLimit::Hard;
+        let _wiring = self.wiring.lock().await;
+        self.network(&launch.spec.user).await?;
+        // By name and not by id: it may have to be made again before a later start.
+        let network = self.networks.names.network(&launch.spec.user);
+        let ground = Ground { cluster: &self.cluster, network: &network, has_quota };
+        let body = container::body(&ground, launch)?;
         let created = self
             .engine
             .call_unless("make a container", CREATE, &[409], async |docker| {
@@ -122,6 +219,14 @@ impl Runtime for Docker {
     }
 
     async fn start(&self, container: &Container) -> Result<(), RuntimeError> {
+        if let Some(user) = &container.user {
+            let _wiring = self.wiring.lock().await;
+            let network = self.network(user).await?;
+            // The engine remembers the id of a network that is no more.
+            if container.network.as_ref().is_some_and(|last| !last.is_empty() && *last != network) {
+                self.networks.attach(&self.engine, container, &network).await?;
+            }
+        }
         self.engine
             .call("start a container", START, async |docker| {
                 docker.start_container(&container.id, None).await
@@ -148,8 +253,9 @@ impl Runtime for Docker {
             .call_unless("remove a container", REMOVE, &[404, 409], async |docker| {
                 docker.remove_container(&container.id, Some(options)).await
             })
-            .await
-            .map(drop)
+            .await?;
+        let _wiring = self.wiring.lock().await;
+        self.remove_unused_networks().await
     }
 
     async fn logs(
@@ -215,6 +321,46 @@ impl Runtime for Docker {
             cpus: info.ncpu.unwrap_or(0) as f64,
             memory_bytes: info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0),
         })
+    }
+
+    async fn disk_use(&self, container: &Container, enough: u64) -> Result<Measured, RuntimeError> {
+        if container.own_files.is_empty() {
+            return self.engines_own_count(container).await;
+        }
+        let (roots, until) = (container.own_files.clone(), Instant::now() + MEASURE);
+        let measured = spawn_blocking(move || disk::measure(&roots, enough, until)).await;
+        measured
+            .unwrap_or_else(|_| Err(std::io::Error::other("it panicked")))
+            .map_err(|error| RuntimeError::Engine { why: format!("cannot measure its files: {error}") })
+    }
+
+    async fn tidy(&self) -> Result<(), RuntimeError> {
+        self.find_disk_limit().await?;
+        let _wiring = self.wiring.lock().await;
+        self.remove_unused_networks().await?;
+        self.keep_apart().await
+    }
+
+    fn tenants(&self) -> Tenants {
+        self.firewall.tenants()
+    }
+
+    fn disk_limit(&self) -> DiskLimit {
+        self.disk_limit.get().copied().unwrap_or_default()
+    }
+}
+
+impl Docker {
+    /// For engines that do not say where a container's files are.
+    async fn engines_own_count(&self, container: &Container) -> Result<Measured, RuntimeError> {
+        let options = InspectContainerOptionsBuilder::new().size(true).build();
+        let found = self
+            .engine
+            .call("measure a container", MEASURE, async |docker| {
+                docker.inspect_container(&container.id, Some(options)).await
+            })
+            .await?;
+        Ok(Measured::Bytes(found.size_rw.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0)))
     }
 }
 

@@ -9,9 +9,7 @@ use std::{
 
 use envd_api::{
     client::EnvdClient,
-    control::{
-        EngineState, InstanceSpec, Observation, Observed, PutInstance, STORAGE_HOME, StorageMount, WatchEvent,
-    },
+    control::{EngineState, InstanceSpec, Observation, Observed, PutInstance, WatchEvent},
 };
 use futures_util::{Stream, StreamExt};
 use gateway_api::{Goal, InstanceId};
@@ -57,15 +55,37 @@ impl Cluster {
 
     /// Starts envd and waits until it answers.
     pub(crate) async fn start(&mut self) {
+        let command = self.command();
+        self.start_as(command).await;
+    }
+
+    /// The same through another program that becomes envd.
+    pub(crate) async fn start_under(&mut self, program: &str, arguments: &[&str]) {
+        let command = self.configured(Command::new(program), arguments);
+        self.start_as(command).await;
+    }
+
+    async fn start_as(&mut self, mut command: Command) {
         assert!(self.envd.is_none(), "it runs already");
-        self.envd = Some(self.command().spawn().unwrap());
-        wait_until("envd answers", async || self.client.report().await.is_ok()).await;
+        let mut envd = command.spawn().unwrap();
+        wait_until("envd answers", async || {
+            assert!(envd.try_wait().unwrap().is_none(), "envd ended\n{}", self.log());
+            self.client.report().await.is_ok()
+        })
+        .await;
+        self.envd = Some(envd);
     }
 
     pub(crate) fn command(&self) -> Command {
+        self.configured(Command::new(env!("CARGO_BIN_EXE_envd")), &[])
+    }
+
+    fn configured(&self, mut command: Command, arguments: &[&str]) -> Command {
+        if !arguments.is_empty() {
+            command.args(arguments).arg(env!("CARGO_BIN_EXE_envd"));
+        }
         let log =
             fs::OpenOptions::new().create(true).append(true).open(self.data.path().join("envd.log")).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_envd"));
         command.env("BERTH_DATA", self.data.path()).env("BERTH_AGENT", agent());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         command
@@ -155,6 +175,13 @@ impl Cluster {
         ids.lines().map(str::to_owned).collect()
     }
 
+    /// The ids of all networks of this cluster.
+    pub(crate) fn networks(&self) -> Vec<String> {
+        let ids =
+            docker(&["network", "ls", "-q", "--no-trunc", "--filter", &format!("label={}", self.label())]);
+        ids.lines().map(str::to_owned).collect()
+    }
+
     pub(crate) fn door(&self, id: &InstanceId) -> PathBuf {
         envd_api::agent::door(self.data.path(), id)
     }
@@ -170,6 +197,8 @@ impl Drop for Cluster {
             for container in self.containers() {
                 docker(&["rm", "-fv", &container]);
             }
+            // Networks and rules of the firewall; if that fails there is nobody to tell but the next reader of a list.
+            let _ = self.command().arg("purge").status();
         }
     }
 }
@@ -177,15 +206,17 @@ impl Drop for Cluster {
 /// An instance of the default image that stays until it is stopped.
 pub(crate) fn spec() -> InstanceSpec {
     InstanceSpec {
+        user: "alice".to_owned(),
+        group: "lab".to_owned(),
         hostname: "box".to_owned(),
         image: "localhost/berth/base:latest".to_owned(),
         cpus: 0.5,
         memory_bytes: 256 << 20,
         shm_bytes: 64 << 20,
+        disk_bytes: None,
         gpus: 0,
         env: [("COLOUR".to_owned(), "blue".to_owned())].into(),
         command: Vec::new(),
-        mounts: vec![StorageMount { storage: STORAGE_HOME.to_owned(), key: "alice".to_owned() }],
     }
 }
 

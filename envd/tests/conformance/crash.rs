@@ -1,12 +1,19 @@
 //! `kill -9` of envd loses nothing, starts nothing twice and leaves nothing behind.
 
-use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Stdio, time::Duration};
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::symlink,
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use envd_api::control::{EngineState, Failure, Observation};
 use gateway_api::{Goal, InstanceId};
 use tokio::time::sleep;
 
-use crate::cluster::{Cluster, spec, spec_with_command, start_of};
+use crate::cluster::{Cluster, spec, spec_with_command, start_of, wait_until};
 
 fn cluster_home(cluster: &Cluster) -> PathBuf {
     cluster.data.path().join("home/alice")
@@ -86,6 +93,52 @@ async fn killed_at_any_moment_of_a_launch_it_ends_with_one_container_and_one_run
     }
     assert_eq!(cluster.containers().len(), 0);
     assert_eq!(fs::read_dir(cluster.data.path().join("door")).unwrap().count(), 0);
+    wait_until("no network is left", async || cluster.networks().is_empty()).await;
+}
+
+/// A small disk over a directory, gone with the test.
+#[derive(Default)]
+struct SmallDisk(Option<PathBuf>);
+
+impl SmallDisk {
+    fn mount(&mut self, path: PathBuf) {
+        let mount =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=32m", "tmpfs"]).arg(&path).status();
+        assert!(mount.unwrap().success());
+        self.0 = Some(path);
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            let _ = Command::new("umount").arg("--lazy").arg(&path).status();
+            let _ = fs::remove_dir(&path);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_and_passes() {
+    // Dropped after the cluster, which has its files there.
+    let mut disk = SmallDisk::default();
+    let cluster = Cluster::down(None);
+    disk.mount(cluster.data.path().to_owned());
+    let (cluster, id) = (cluster.up().await, InstanceId::new());
+    let ballast = cluster.data.path().join("ballast");
+    {
+        let mut file = fs::File::create(&ballast).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+    }
+    cluster.put(&id, 1, Goal::Running, &spec()).await;
+    let observed = cluster
+        .wait_for(&id, "refused", |observed| matches!(observed.observation, Observation::Failed { .. }))
+        .await;
+    let Observation::Failed { failure, retrying, message } = observed.observation else { unreachable!() };
+    assert_eq!((failure, retrying), (Failure::DiskFull, true), "{message}");
+    fs::remove_file(&ballast).unwrap();
+    cluster.wait_for_running(&id, 1).await;
+    assert_eq!(cluster.containers().len(), 1);
 }
 
 #[tokio::test]

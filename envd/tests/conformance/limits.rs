@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use envd_api::{
     client::ClientError,
-    control::{EngineState, Failure, InstanceSpec, Observation, PutInstance, StorageMount},
+    control::{DiskLimit, EngineState, Failure, InstanceSpec, Observation, Observed, PutInstance},
 };
 use gateway_api::{Goal, InstanceId};
 
@@ -23,16 +23,41 @@ async fn a_container_has_limits_and_no_more_rights_than_it_needs() {
         ("ShmSize", "67108864"),
         ("PidsLimit", "4096"),
         ("Privileged", "false"),
+        ("ReadonlyRootfs", "false"),
+        ("PublishAllPorts", "false"),
         ("CapAdd", "null"),
         ("CapDrop", r#"["MKNOD","NET_RAW"]"#),
+        // Nothing about seccomp: the engine's own profile is in force, see below.
         ("SecurityOpt", r#"["no-new-privileges"]"#),
         ("PidMode", r#""""#),
-        ("NetworkMode", r#""default""#),
+        ("IpcMode", r#""private""#),
+        ("UTSMode", r#""""#),
+        ("UsernsMode", r#""""#),
+        ("CgroupParent", r#""""#),
+        ("Devices", "null"),
+        ("DeviceRequests", "null"),
+        ("DeviceCgroupRules", "null"),
+        ("VolumesFrom", "null"),
+        ("Links", "null"),
+        ("ExtraHosts", "null"),
+        ("GroupAdd", "null"),
+        ("Sysctls", "null"),
+        ("Tmpfs", "null"),
         ("PortBindings", "null"),
         ("Binds", "null"),
+        ("AutoRemove", "false"),
+        ("RestartPolicy.Name", r#""no""#),
+        ("LogConfig", r#"{"Type":"local","Config":{"max-file":"2","max-size":"50m"}}"#),
+        ("Runtime", r#""runc""#),
     ];
     for (field, value) in expected {
-        assert_eq!(host(field), value, "{field}");
+        let found = host(field);
+        let is_empty = value == "null" && matches!(found.as_str(), "[]" | "{}");
+        assert!(found == value || is_empty, "{field}: {found}");
+    }
+    assert!(host("NetworkMode").starts_with(r#""berth-"#), "{}", host("NetworkMode"));
+    for masked in ["MaskedPaths", "ReadonlyPaths"] {
+        assert!(host(masked).contains("/proc/"), "{masked}");
     }
     let mounts = inspect(&id, "{{range .Mounts}}{{.Destination}} {{.RW}}\n{{end}}");
     let mut mounts: Vec<_> = mounts.lines().collect();
@@ -40,8 +65,9 @@ async fn a_container_has_limits_and_no_more_rights_than_it_needs() {
     assert_eq!(mounts, ["/.berth/agent false", "/.berth/door false", "/userhome true"]);
     let environment = inspect(&id, "{{json .Config.Env}}");
     assert!(!environment.contains("COLOUR"), "the user's variables are the agent's affair: {environment}");
-    let inside = docker(&["exec", &name(&id), "sh", "-c", "grep NoNewPrivs /proc/1/status; hostname"]);
-    assert_eq!(inside, "NoNewPrivs:\t1\nbox\n");
+    let inside =
+        docker(&["exec", &name(&id), "sh", "-c", "grep -E 'NoNewPrivs|Seccomp:' /proc/1/status; hostname"]);
+    assert_eq!(inside, "NoNewPrivs:\t1\nSeccomp:\t2\nbox\n");
 }
 
 #[tokio::test]
@@ -87,15 +113,10 @@ async fn stale_and_malformed_goals_are_refused() {
     assert_eq!(refused(5, spec()).await, None);
     assert_eq!(refused(4, spec()).await, Some(409));
     assert_eq!(refused(5, spec()).await, None);
-    let mount = |storage: &str, key: &str| StorageMount { storage: storage.to_owned(), key: key.to_owned() };
-    for mounts in [
-        vec![mount("home", "../../etc")],
-        vec![mount("home", "a/b")],
-        vec![mount("home", "..")],
-        vec![mount("disk", "alice")],
-        vec![mount("home", "alice"), mount("home", "bob")],
-    ] {
-        assert_eq!(refused(6, InstanceSpec { mounts, ..spec() }).await, Some(422));
+    for key in ["", "..", "../../etc", "a/b", ".ssh", "Alice"] {
+        assert_eq!(refused(6, InstanceSpec { user: key.to_owned(), ..spec() }).await, Some(422), "{key}");
+        let group = refused(6, InstanceSpec { group: key.to_owned(), ..spec() }).await;
+        assert_eq!(group, (!key.is_empty()).then_some(422), "{key}");
     }
     assert_eq!(refused(6, InstanceSpec { hostname: "a b".to_owned(), ..spec() }).await, Some(422));
     let large = BTreeMap::from([("X".to_owned(), "x".repeat(2 << 20))]);
@@ -114,4 +135,54 @@ async fn the_machine_and_its_images_are_told() {
     assert!(
         references.iter().all(|reference| !reference.contains("<none>") && !reference.contains("debian"))
     );
+}
+
+#[tokio::test]
+async fn files_over_the_limit_stop_an_instance_and_are_kept() {
+    let (mut cluster, id) = (Cluster::new().await, InstanceId::new());
+    let spec = InstanceSpec { disk_bytes: Some(4 << 20), ..spec() };
+    let is_over = |observed: &Observed, generation: u64| {
+        observed.generation == Some(generation)
+            && matches!(
+                observed.observation,
+                Observation::Failed { failure: Failure::OverDiskLimit, retrying: false, .. }
+            )
+    };
+    let run = |line: &str| docker(&["exec", &name(&id), "sh", "-c", line]);
+    cluster.put(&id, 1, Goal::Running, &spec).await;
+    cluster.wait_for_running(&id, 1).await;
+    // A file of holes takes no room, and what is in a storage does not count.
+    run(
+        "truncate -s 1T /opt/holes; head -c 9000000 /dev/zero >/userhome/large; head -c 8000000 /dev/urandom >/opt/large",
+    );
+    let observed = cluster.wait_for(&id, "stopped for its files", |observed| is_over(observed, 1)).await;
+    let Observation::Failed { message, .. } = observed.observation else { unreachable!() };
+    assert!(message.contains("more than the 4 MB"), "{message}");
+    assert_eq!(inspect(&id, "{{.State.Running}}"), "false");
+
+    cluster.kill_and_start().await;
+    cluster.put(&id, 1, Goal::Running, &spec).await;
+    cluster.wait_for(&id, "still stopped", |observed| is_over(observed, 1)).await;
+    assert_eq!(inspect(&id, "{{.State.Running}}"), "false");
+    // A start is there to clean up, not to write more.
+    cluster.put(&id, 2, Goal::Running, &spec).await;
+    cluster.wait_for_running(&id, 2).await;
+    assert_eq!(run("wc -c </opt/large"), "8000000\n");
+    run("head -c 90000000 /dev/urandom >/opt/larger");
+    cluster.wait_for(&id, "stopped again", |observed| is_over(observed, 2)).await;
+}
+
+#[tokio::test]
+async fn files_that_the_engine_puts_over_the_images_count_too() {
+    let cluster = Cluster::down(Some("[envd]\ndisk_limit = \"4M\"")).up().await;
+    let id = InstanceId::new();
+    cluster.put(&id, 1, Goal::Running, &spec()).await;
+    cluster.wait_for_running(&id, 1).await;
+    docker(&["exec", &name(&id), "sh", "-c", "head -c 8000000 /dev/urandom >>/etc/hosts"]);
+    cluster
+        .wait_for(&id, "stopped for /etc/hosts", |observed| {
+            matches!(observed.observation, Observation::Failed { failure: Failure::OverDiskLimit, .. })
+        })
+        .await;
+    assert_eq!(cluster.client.node().await.unwrap().disk, DiskLimit::Polled);
 }

@@ -6,5 +6,10 @@
 
 mod cluster;
 mod crash;
+mod engine;
 mod goals;
+mod image;
 mod limits;
+mod network;
+mod stale;
+mod storage;

@@ -11,7 +11,9 @@
 mod error;
 pub mod events;
 mod http;
+mod people;
 pub mod process;
+pub mod survey;
 pub mod wait;
 
 use std::{fmt, sync::Arc};

@@ -22,6 +22,14 @@ pub enum Code {
     NotFound,
     BadName,
     NameTaken,
+    /// A user, group, workspace or token of that name is there already.
+    AlreadyExists,
+    /// The name belongs to a user who was removed and can be brought back.
+    UserRemoved,
+    /// Without this user nobody could administer the site.
+    LastAdmin,
+    /// Something else still needs it.
+    InUse,
     BadImage,
     ImageNotFound,
     BadValue,
@@ -29,6 +37,8 @@ pub enum Code {
     WeakPassword,
     WrongState,
     BadBody,
+    /// The body has a field that the call does not take.
+    UnknownField,
     BodyTooLarge,
     CrossSite,
     ClusterUnreachable,
@@ -39,6 +49,92 @@ pub enum Code {
     /// A code that this client does not know, from a newer gateway.
     #[serde(other)]
     Unknown,
+}
+
+/// Why a value cannot be used: the parameter `reason` of [`Code::BadValue`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    Negative,
+    CpusTooFew,
+    MemoryTooSmall,
+    Zero,
+    MoreThanMemory,
+    TooManyVariables,
+    VariablesTooLong,
+    VariableNameEmpty,
+    VariableNameHasEquals,
+    VariableNameHasNewline,
+    VariableNameHasNul,
+    VariableNameHasControl,
+    VariableValueHasNul,
+    CommandFirstWordEmpty,
+    CommandHasNul,
+    CommandTooLong,
+    DaysOutOfRange,
+    LimitOutOfRange,
+    NothingToChange,
+    NoSuchGroup,
+    /// A reason that this client does not know, from a newer gateway.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Reason {
+    pub const ALL: [Self; 20] = [
+        Self::Negative,
+        Self::CpusTooFew,
+        Self::MemoryTooSmall,
+        Self::Zero,
+        Self::MoreThanMemory,
+        Self::TooManyVariables,
+        Self::VariablesTooLong,
+        Self::VariableNameEmpty,
+        Self::VariableNameHasEquals,
+        Self::VariableNameHasNewline,
+        Self::VariableNameHasNul,
+        Self::VariableNameHasControl,
+        Self::VariableValueHasNul,
+        Self::CommandFirstWordEmpty,
+        Self::CommandHasNul,
+        Self::CommandTooLong,
+        Self::DaysOutOfRange,
+        Self::LimitOutOfRange,
+        Self::NothingToChange,
+        Self::NoSuchGroup,
+    ];
+
+    /// The word as it stands in JSON.
+    pub fn word(self) -> String {
+        serde_json::to_value(self).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+
+    /// The sentence in English.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Negative => "it must not be negative",
+            Self::CpusTooFew => "it must be at least 0.01",
+            Self::MemoryTooSmall => "it must be at least 64 MiB",
+            Self::Zero => "it must be more than 0",
+            Self::MoreThanMemory => "it must not be more than the instance's memory",
+            Self::TooManyVariables => "there are more than 256 variables",
+            Self::VariablesTooLong => "the variables are longer than 64 KiB together",
+            Self::VariableNameEmpty => "a variable's name is empty",
+            Self::VariableNameHasEquals => "a variable's name holds `=`",
+            Self::VariableNameHasNewline => "a variable's name holds a line break",
+            Self::VariableNameHasNul => "a variable's name holds a NUL",
+            Self::VariableNameHasControl => "a variable's name holds a control character",
+            Self::VariableValueHasNul => "a variable's value holds a NUL",
+            Self::CommandFirstWordEmpty => "its first word is empty",
+            Self::CommandHasNul => "a word of it holds a NUL",
+            Self::CommandTooLong => "it is longer than 128 KiB",
+            Self::DaysOutOfRange => "it must be from 1 to 366",
+            Self::LimitOutOfRange => "it must be from 1 to 1000",
+            Self::NothingToChange => "it changes nothing",
+            Self::NoSuchGroup => "there is no group of that name",
+            Self::Unknown => "it cannot be used",
+        }
+    }
 }
 
 /// An error as `application/problem+json`.

@@ -11,63 +11,81 @@ use utoipa::ToSchema;
 #[schema(value_type = String, example = "ins_0190f2c3a1b27cc09d3e5f60718293a4")]
 pub struct InstanceId(String);
 
+/// The id of an API token: `tok_` and 32 hexadecimal digits. Not a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, example = "tok_0190f2c3a1b27cc09d3e5f60718293a4")]
+pub struct TokenId(String);
+
 /// What is not an instance id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an instance id")]
 pub struct NotAnInstanceId(String);
 
-impl InstanceId {
-    const PREFIX: &str = "ins_";
+/// What is not the id of a token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a token id")]
+pub struct NotATokenId(String);
 
-    /// A new id, later than all ids made before it.
-    pub fn new() -> Self {
-        Self(format!("{}{}", Self::PREFIX, uuid::Uuid::now_v7().simple()))
-    }
+macro_rules! id_type {
+    ($type:ident, $wrong:ident, $prefix:literal) => {
+        impl $type {
+            const PREFIX: &str = $prefix;
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
+            /// A new id, later than all ids made before it.
+            pub fn new() -> Self {
+                Self(format!("{}{}", Self::PREFIX, uuid::Uuid::now_v7().simple()))
+            }
 
-impl Default for InstanceId {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl FromStr for InstanceId {
-    type Err = NotAnInstanceId;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.strip_prefix(Self::PREFIX).ok_or_else(|| NotAnInstanceId(text.to_owned()))?;
-        let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if digits.len() == 32 && digits.bytes().all(lower_hex) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(NotAnInstanceId(text.to_owned()))
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
         }
-    }
+
+        impl Default for $type {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = $wrong;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let digits = text.strip_prefix(Self::PREFIX).ok_or_else(|| $wrong(text.to_owned()))?;
+                let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+                if digits.len() == 32 && digits.bytes().all(lower_hex) {
+                    Ok(Self(text.to_owned()))
+                } else {
+                    Err($wrong(text.to_owned()))
+                }
+            }
+        }
+
+        impl TryFrom<String> for $type {
+            type Error = $wrong;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(id: $type) -> Self {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(&self.0)
+            }
+        }
+    };
 }
 
-impl TryFrom<String> for InstanceId {
-    type Error = NotAnInstanceId;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<InstanceId> for String {
-    fn from(id: InstanceId) -> Self {
-        id.0
-    }
-}
-
-impl fmt::Display for InstanceId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
+id_type!(InstanceId, NotAnInstanceId, "ins_");
+id_type!(TokenId, NotATokenId, "tok_");
 
 #[cfg(test)]
 mod tests {

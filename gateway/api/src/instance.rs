@@ -109,6 +109,8 @@ pub enum WaitReason {
     ClusterUnreachable,
     /// envd answers, the container engine does not.
     EngineUnreachable,
+    /// A try failed, for the reason in the message; the next one comes by itself.
+    Retrying,
 }
 
 /// Something that can be done with an instance.

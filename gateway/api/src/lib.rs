@@ -3,6 +3,7 @@
 //! Types, ids, names and errors, without any I/O (the client sits behind the feature `client`). One word per thing:
 //! what is called `instance` here is called so in the JSON, the SQL, the command line and the console.
 
+pub mod audit;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod error;
@@ -11,13 +12,15 @@ pub mod image;
 pub mod instance;
 pub mod name;
 pub mod node;
+pub mod people;
 pub mod session;
 pub mod stream;
+pub mod token;
 
 pub use error::{Code, Problem};
 pub use id::InstanceId;
 pub use instance::{Action, CreateInstance, Goal, Instance, Status};
-pub use name::{InstanceName, Slug, UserName};
+pub use name::{GroupName, InstanceName, Slug, TokenName, UserName, WorkspaceName};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -12,8 +12,11 @@ use utoipa::ToSchema;
 #[error("`{text}` is not {kind}: {rule}")]
 pub struct NotAName {
     pub text: String,
+    /// What it should have been, as a sentence says it.
     pub kind: &'static str,
     pub rule: &'static str,
+    /// The same kind in one word, for translations.
+    pub of: &'static str,
 }
 
 /// An instance's name as its owner typed it: letters, digits and underscores, at most 27.
@@ -33,6 +36,24 @@ pub struct Slug(String);
 #[serde(try_from = "String", into = "String")]
 #[schema(value_type = String, pattern = "^[a-z0-9][a-z0-9._-]{1,31}$", example = "alice")]
 pub struct UserName(String);
+
+/// A group's name, by the rule for users' names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, pattern = "^[a-z0-9][a-z0-9._-]{1,31}$", example = "vision")]
+pub struct GroupName(String);
+
+/// A workspace's name, by the rule for users' names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, pattern = "^[a-z0-9][a-z0-9._-]{1,31}$", example = "paper-2026")]
+pub struct WorkspaceName(String);
+
+/// What the owner of an API token calls it: any text in one line, at most 64 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, min_length = 1, max_length = 64, example = "nightly backup")]
+pub struct TokenName(String);
 
 impl InstanceName {
     pub const MAX: usize = 27;
@@ -65,6 +86,7 @@ impl FromStr for InstanceName {
                 text: shortened(text),
                 kind: "an instance name",
                 rule: "use letters, digits and underscores, at most 27 of them",
+                of: "instance",
             })
         }
     }
@@ -84,6 +106,7 @@ impl FromStr for Slug {
                 text: shortened(text),
                 kind: "a slug",
                 rule: "use lower-case letters, digits and single hyphens, at most 27 of them",
+                of: "slug",
             })
         }
     }
@@ -93,18 +116,58 @@ impl FromStr for UserName {
     type Err = NotAName;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let rest = |byte: u8| plain(byte) || matches!(byte, b'.' | b'_' | b'-');
-        let bytes = text.as_bytes();
-        if (2..=32).contains(&bytes.len()) && plain(bytes[0]) && bytes.iter().all(|&byte| rest(byte)) {
+        lower_case(text, "a user name", "user").map(Self)
+    }
+}
+
+impl FromStr for GroupName {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        lower_case(text, "a group name", "group").map(Self)
+    }
+}
+
+impl FromStr for WorkspaceName {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        lower_case(text, "a workspace name", "workspace").map(Self)
+    }
+}
+
+impl FromStr for TokenName {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        if (1..=64).contains(&text.len()) && !text.chars().any(char::is_control) {
             Ok(Self(text.to_owned()))
         } else {
             Err(NotAName {
                 text: shortened(text),
-                kind: "a user name",
-                rule: "use 2 to 32 lower-case letters, digits, `.`, `_` or `-`, beginning with a letter or digit",
+                kind: "a token name",
+                rule: "use one line of 1 to 64 bytes",
+                of: "token",
             })
         }
+    }
+}
+
+/// The rule for users, groups and workspaces: safe in a path, a host name and a shell, and alike in every case.
+fn lower_case(text: &str, kind: &'static str, of: &'static str) -> Result<String, NotAName> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let rest = |byte: u8| plain(byte) || matches!(byte, b'.' | b'_' | b'-');
+    let bytes = text.as_bytes();
+    if (2..=32).contains(&bytes.len()) && plain(bytes[0]) && bytes.iter().all(|&byte| rest(byte)) {
+        Ok(text.to_owned())
+    } else {
+        Err(NotAName {
+            text: shortened(text),
+            kind,
+            rule: "use 2 to 32 lower-case letters, digits, `.`, `_` or `-`, beginning with a letter or digit",
+            of,
+        })
     }
 }
 
@@ -143,7 +206,7 @@ macro_rules! text_type {
     )*};
 }
 
-text_type!(InstanceName, Slug, UserName);
+text_type!(InstanceName, Slug, UserName, GroupName, WorkspaceName, TokenName);
 
 #[cfg(test)]
 mod tests {

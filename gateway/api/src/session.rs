@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::name::UserName;
+use crate::name::{GroupName, UserName};
 
 /// The longest password that is looked at: hashing a longer one would be a way to burn the server's time.
 pub const PASSWORD_MAX_BYTES: usize = 1024;
@@ -55,8 +55,22 @@ impl std::fmt::Debug for SignedIn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
+    /// Everything but stepping into what belongs to others.
     Admin,
+    /// Sees the users and instances of the own group, and may stop the latter.
+    Leader,
     User,
+}
+
+impl Role {
+    /// The word as it stands in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Leader => "leader",
+            Self::User => "user",
+        }
+    }
 }
 
 /// The signed-in user.
@@ -64,6 +78,7 @@ pub enum Role {
 pub struct Me {
     pub name: UserName,
     pub role: Role,
+    pub group: GroupName,
     /// True while the password is one that somebody else has seen.
     pub must_change_password: bool,
 }

@@ -2,11 +2,14 @@
 
 pub(crate) mod completion;
 pub(crate) mod create;
+pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod keys;
 pub(crate) mod lifecycle;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logs;
+pub(crate) mod people;
 
 use gateway_api::{
     Code,
@@ -45,6 +48,13 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Terminal(arguments) => exec::terminal(&arguments, &session()?).await,
         Command::Images(arguments) => list::images(&arguments, &session()?).await,
         Command::Nodes(arguments) => list::nodes(&arguments, &session()?).await,
+        Command::Doctor(arguments) => doctor::doctor(&arguments, words).await,
+        Command::User(command) => people::user(command, &session()?).await,
+        Command::Group(command) => people::group(command, &session()?).await,
+        Command::Workspace(command) => people::workspace(command, &session()?).await,
+        Command::Token(command) => keys::token(command, &session()?).await,
+        Command::Audit(arguments) => keys::audit(arguments, &session()?).await,
+        Command::Passwd => keys::passwd(&session()?).await,
         Command::Completion(arguments) => completion::completion(&arguments),
         Command::Version => {
             output::data(concat!("berth ", env!("CARGO_PKG_VERSION")))?;

@@ -79,6 +79,23 @@ pub(crate) fn render(error: &anyhow::Error, words: Words, colours: bool) -> Stri
     lines
 }
 
+/// What a call's failure means and what to do about it.
+pub(crate) fn explain(error: &ClientError, words: Words) -> (String, Option<String>) {
+    let (what, hint, _) = client_error(error, words);
+    (what, hint)
+}
+
+/// The same for any failure of ours.
+pub(crate) fn explain_any(error: &anyhow::Error, words: Words) -> (String, Option<String>) {
+    if let Some(said) = error.downcast_ref::<Said>() {
+        (said.what.clone(), said.hint.clone())
+    } else if let Some(error) = error.downcast_ref::<ClientError>() {
+        explain(error, words)
+    } else {
+        (format!("{error:#}"), None)
+    }
+}
+
 fn client_error(error: &ClientError, words: Words) -> (String, Option<String>, Option<String>) {
     match error {
         ClientError::Problem(problem) => {
@@ -110,7 +127,7 @@ fn client_error(error: &ClientError, words: Words) -> (String, Option<String>, O
 mod tests {
     use std::time::Duration;
 
-    use gateway_api::{Problem, client::Client};
+    use gateway_api::{Problem, client::Client, error::Reason};
 
     use super::*;
     use crate::words::Language;
@@ -125,6 +142,10 @@ mod tests {
             "not_found",
             "bad_name",
             "name_taken",
+            "already_exists",
+            "user_removed",
+            "last_admin",
+            "in_use",
             "bad_image",
             "image_not_found",
             "bad_value",
@@ -132,6 +153,7 @@ mod tests {
             "weak_password",
             "wrong_state",
             "bad_body",
+            "unknown_field",
             "body_too_large",
             "cross_site",
             "cluster_unreachable",
@@ -178,6 +200,30 @@ mod tests {
     fn every_code_in_both_languages() {
         let problems = || codes().into_iter().map(|code| ClientError::from(problem(code)).into()).collect();
         insta::assert_snapshot!(both(problems));
+    }
+
+    #[test]
+    fn every_bad_value_in_both_languages() {
+        let values = || {
+            let unfit = Reason::ALL.map(|reason| {
+                let params = [("field", "env".to_owned()), ("reason", reason.word())];
+                Problem {
+                    message: format!("env: {}", reason.sentence()),
+                    params: params.map(|(key, value)| (key.to_owned(), value)).into(),
+                    hint: Some("change that value".to_owned()),
+                    ..problem(Code::BadValue)
+                }
+            });
+            let names = ["instance", "user", "group", "workspace", "token"].map(|kind| {
+                let params = [("kind", kind), ("name", "a/b")];
+                Problem {
+                    params: params.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+                    ..problem(Code::BadName)
+                }
+            });
+            unfit.into_iter().chain(names).map(|problem| ClientError::from(problem).into()).collect()
+        };
+        insta::assert_snapshot!(both(values));
     }
 
     #[test]

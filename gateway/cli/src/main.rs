@@ -80,6 +80,26 @@ enum Command {
     Images(commands::list::Json),
     /// List the machines that run instances
     Nodes(commands::list::Json),
+    /// Look for what stands between you and your instances
+    Doctor(commands::doctor::Doctor),
+    /// Manage users
+    #[command(subcommand)]
+    User(commands::people::UserCommand),
+    /// Manage groups: every user is in one
+    #[command(subcommand)]
+    Group(commands::people::GroupCommand),
+    /// Manage workspaces: a user can be in many
+    #[command(subcommand)]
+    Workspace(commands::people::WorkspaceCommand),
+    /// Manage tokens for scripts
+    #[command(subcommand)]
+    Token(commands::keys::TokenCommand),
+    /// Print the audit log
+    Audit(commands::keys::Audit),
+    /// Change your password
+    ///
+    /// Without a terminal the current password and the new one are read from standard input, a line each.
+    Passwd,
     /// Print a completion script for a shell
     Completion(commands::completion::Completion),
     /// Print the version

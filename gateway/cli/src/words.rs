@@ -3,6 +3,8 @@
 //! One function per sentence and one arm per language: a sentence that lacks a language does not compile. The words
 //! for things are those of the console's glossary. What the gateway says is translated by its code ([`problem`]).
 
+pub(crate) mod doctor;
+mod people;
 mod problem;
 
 use std::env;
@@ -225,8 +227,10 @@ impl Words {
 
     pub(crate) fn change_password(self, url: &str) -> String {
         match self.0 {
-            English => format!("somebody else has seen this password: change it at {url}"),
-            Chinese => format!("该密码曾被他人看到，请在 {url} 修改"),
+            English => {
+                format!("somebody else has seen this password: change it with `berth passwd` or at {url}")
+            }
+            Chinese => format!("该密码曾被他人看到，请用 `berth passwd` 或在 {url} 修改"),
         }
     }
 
@@ -342,6 +346,9 @@ impl Words {
             WaitReason::EngineUnreachable => {
                 self.pick("the container engine does not answer", "容器引擎没有响应")
             }
+            WaitReason::Retrying => {
+                self.pick("a try failed; the next one comes by itself", "启动失败，正在自动重试")
+            }
         }
     }
 
@@ -394,6 +401,19 @@ impl Words {
             Title::Created => self.pick("CREATED", "创建时间"),
             Title::Size => self.pick("SIZE", "大小"),
             Title::Default => self.pick("DEFAULT", "默认"),
+            Title::Role => self.pick("ROLE", "角色"),
+            Title::Group => self.pick("GROUP", "用户组"),
+            Title::Workspaces => self.pick("WORKSPACES", "工作空间"),
+            Title::Leaders => self.pick("LEADERS", "组长"),
+            Title::Members => self.pick("MEMBERS", "成员"),
+            Title::Scope => self.pick("SCOPE", "范围"),
+            Title::Used => self.pick("USED", "上次使用"),
+            Title::Expires => self.pick("EXPIRES", "失效时间"),
+            Title::Time => self.pick("TIME", "时间"),
+            Title::Source => self.pick("SOURCE", "来源"),
+            Title::Act => self.pick("ACT", "操作"),
+            Title::Object => self.pick("OBJECT", "对象"),
+            Title::Outcome => self.pick("RESULT", "结果"),
         }
     }
 }
@@ -415,6 +435,19 @@ pub(crate) enum Title {
     Created,
     Size,
     Default,
+    Role,
+    Group,
+    Workspaces,
+    Leaders,
+    Members,
+    Scope,
+    Used,
+    Expires,
+    Time,
+    Source,
+    Act,
+    Object,
+    Outcome,
 }
 
 #[cfg(test)]

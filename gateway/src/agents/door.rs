@@ -93,6 +93,10 @@ impl Door {
         rustix::fs::lstat(directory.join(SOCKET)).is_ok_and(|stat| identity(&stat) == self.identity)
     }
 
+    pub(super) fn is_linked(&self) -> bool {
+        self.link.borrow().is_some()
+    }
+
     pub(super) fn close(&self) {
         self.closed.cancel();
     }

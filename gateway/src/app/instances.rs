@@ -2,34 +2,51 @@
 
 mod check;
 
-use envd_api::control::{InstanceSpec, STORAGE_HOME, StorageMount};
+use envd_api::control::InstanceSpec;
 use gateway_api::{
     Action, CreateInstance, Goal, Instance, InstanceId, InstanceName, Slug, Status,
     instance::{SHM_DEFAULT_BYTES, WaitReason},
+    session::Role,
 };
 
 use super::App;
 use crate::{
-    auth::policy::{self, Grant},
+    auth::{
+        Caller,
+        policy::{self, Grant},
+    },
     error::Error,
     events::What,
-    store::{InstanceRow, NewInstance, StoreError, User},
+    store::{InstanceRow, NewInstance, StoreError},
 };
 
 impl App {
     /// The caller's own instances, newest first.
-    pub(crate) async fn instances(&self, caller: &User) -> Result<Vec<Instance>, Error> {
-        let rows = self.store.instances_of(caller.id).await?;
-        Ok(rows.into_iter().map(|row| self.view(row)).collect())
+    pub(crate) async fn instances(&self, caller: &Caller) -> Result<Vec<Instance>, Error> {
+        let rows = self.store.instances_of(caller.user.id).await?;
+        Ok(rows.into_iter().map(|row| self.view_for(caller, row)).collect())
     }
 
-    pub(crate) async fn instance(&self, caller: &User, name: &str) -> Result<Instance, Error> {
-        Ok(self.view(self.find(caller, name).await?))
+    /// All that the caller may see, newest first: those of the group for its leader, everyone's for an admin.
+    pub(crate) async fn visible_instances(&self, caller: &Caller) -> Result<Vec<Instance>, Error> {
+        let mut rows = match caller.user.role {
+            Role::Admin => self.store.instances().await?,
+            Role::Leader => self.store.instances_of_group(caller.user.group_id).await?,
+            Role::User => self.store.instances_of(caller.user.id).await?,
+        };
+        rows.retain(|row| policy::may_see(caller, row));
+        rows.sort_by(|a, b| b.id.cmp(&a.id));
+        Ok(rows.into_iter().map(|row| self.view_for(caller, row)).collect())
+    }
+
+    pub(crate) async fn instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
+        let row = self.find(caller, name).await?;
+        Ok(self.view_for(caller, row))
     }
 
     pub(crate) async fn create_instance(
         &self,
-        caller: &User,
+        caller: &Caller,
         wanted: CreateInstance,
     ) -> Result<Instance, Error> {
         let name: InstanceName = wanted.name.parse().map_err(Error::BadName)?;
@@ -39,54 +56,60 @@ impl App {
         check::request(&wanted, self.cluster.node().as_ref())?;
         self.check_image_is_here(&image).await?;
         let spec = InstanceSpec {
+            user: caller.user.home.clone(),
+            group: caller.user.group.to_string(),
             hostname: slug.to_string(),
             image,
             cpus: wanted.cpus,
             memory_bytes: wanted.memory_bytes,
             shm_bytes: wanted.shm_bytes.unwrap_or(SHM_DEFAULT_BYTES),
+            disk_bytes: None,
             gpus: wanted.gpus,
             env: wanted.env,
             command: wanted.command,
-            mounts: vec![StorageMount { storage: STORAGE_HOME.to_owned(), key: caller.name.to_string() }],
         };
         let id = InstanceId::new();
         let new = NewInstance {
             id: &id,
-            user: caller.id,
+            user: caller.user.id,
             name: &name,
             slug: &slug,
             spec: &spec,
             status: &on_its_way(),
         };
-        self.store.add_instance(new).await.map_err(|error| match error {
-            StoreError::Taken => Error::NameTaken { name: name.to_string() },
-            StoreError::DiskFull(_) | StoreError::Database(_) | StoreError::Unreadable(_) => error.into(),
+        let line = caller.line("instance.create", id.as_str()).with("name", name.as_str());
+        self.store.add_instance(new, &line).await.map_err(|error| {
+            if matches!(error, StoreError::Taken) {
+                Error::NameTaken { name: name.to_string() }
+            } else {
+                error.into()
+            }
         })?;
-        tracing::info!(user = %caller.name, instance = %id, %name, "created");
+        tracing::info!(user = %caller.user.name, instance = %id, %name, "created");
         self.wake.notify_one();
         let row = self.store.instance(&id).await?.ok_or_else(|| not_found(name.as_str()))?;
         Ok(self.announce(row))
     }
 
-    pub(crate) async fn start_instance(&self, caller: &User, name: &str) -> Result<Instance, Error> {
+    pub(crate) async fn start_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
         self.act(caller, name, Action::Start, Goal::Running, on_its_way()).await
     }
 
-    pub(crate) async fn stop_instance(&self, caller: &User, name: &str) -> Result<Instance, Error> {
+    pub(crate) async fn stop_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
         self.act(caller, name, Action::Stop, Goal::Stopped, Status::Stopping).await
     }
 
     /// A new generation of the same goal: the cluster stops what was started for an earlier one first.
-    pub(crate) async fn restart_instance(&self, caller: &User, name: &str) -> Result<Instance, Error> {
+    pub(crate) async fn restart_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
         self.act(caller, name, Action::Restart, Goal::Running, Status::Starting).await
     }
 
-    pub(crate) async fn delete_instance(&self, caller: &User, name: &str) -> Result<Instance, Error> {
+    pub(crate) async fn delete_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
         self.act(caller, name, Action::Delete, Goal::Deleted, Status::Deleting).await
     }
 
     /// Finds an instance and grants an action on it.
-    pub(crate) async fn grant(&self, caller: &User, name: &str, action: Action) -> Result<Grant, Error> {
+    pub(crate) async fn grant(&self, caller: &Caller, name: &str, action: Action) -> Result<Grant, Error> {
         policy::grant(caller, self.find(caller, name).await?, action)
     }
 
@@ -112,6 +135,19 @@ impl App {
         }
     }
 
+    /// The same as one sees it who may be somebody else: only what they may do, and not what may be secret.
+    fn view_for(&self, caller: &Caller, row: InstanceRow) -> Instance {
+        let may: Vec<_> =
+            Action::ALL.into_iter().filter(|&action| policy::may(caller, &row, action)).collect();
+        let owner = policy::owns(caller, &row);
+        let mut instance = self.view(row);
+        instance.actions.retain(|action| may.contains(action));
+        if !owner {
+            instance.env.clear();
+        }
+        instance
+    }
+
     /// Tells listeners of a changed row and answers with what they see.
     pub(crate) fn announce(&self, row: InstanceRow) -> Instance {
         let owner = row.user_id;
@@ -122,7 +158,7 @@ impl App {
 
     async fn act(
         &self,
-        caller: &User,
+        caller: &Caller,
         name: &str,
         action: Action,
         goal: Goal,
@@ -131,27 +167,39 @@ impl App {
         loop {
             let grant = self.grant(caller, name, action).await?;
             if goal == Goal::Deleted && grant.instance().goal == Goal::Deleted {
-                return Ok(self.view(grant.instance().clone()));
+                return Ok(self.view_for(caller, grant.instance().clone()));
             }
+            let line = caller
+                .line(act_word(action), grant.id().as_str())
+                .with("name", grant.instance().name.as_str());
             // Somebody may have acted between the look and the write: look again.
-            if self.store.set_goal(grant.id(), grant.instance().generation, goal, &status).await? {
+            let instance = grant.instance();
+            if self.store.set_goal(&instance.id, instance.generation, goal, &status, &line).await? {
                 self.wake.notify_one();
                 let row = self.store.instance(grant.id()).await?.ok_or_else(|| not_found(name))?;
-                return Ok(self.announce(row));
+                self.announce(row.clone());
+                return Ok(self.view_for(caller, row));
+            }
+            if !self.store.still_opens(caller.key_hash()).await? {
+                return Err(Error::Unauthenticated);
             }
         }
     }
 
     /// By name, slug or id; what the caller may not see is not there.
-    async fn find(&self, caller: &User, name: &str) -> Result<InstanceRow, Error> {
+    async fn find(&self, caller: &Caller, name: &str) -> Result<InstanceRow, Error> {
         let row = if let Ok(id) = name.parse::<InstanceId>() {
             self.store.instance(&id).await?
         } else if let Some(slug) = slug_of(name) {
-            self.store.instance_by_slug(caller.id, &slug).await?
+            self.store.instance_by_slug(caller.user.id, &slug).await?
         } else {
             None
         };
-        row.filter(|row| policy::may_see(caller, row)).ok_or_else(|| not_found(name))
+        match row {
+            Some(row) if policy::may_see(caller, &row) => Ok(row),
+            Some(_) => Err(Error::hidden("instance", name)),
+            None => Err(not_found(name)),
+        }
     }
 
     /// Local images cannot be pulled: one that is missing is a mistake that can be told at once.
@@ -175,8 +223,20 @@ fn slug_of(name: &str) -> Option<Slug> {
 }
 
 fn not_found(name: &str) -> Error {
-    let name = name.chars().filter(|letter| !letter.is_control()).take(64).collect();
-    Error::NotFound { kind: "instance", name }
+    Error::not_found("instance", name)
+}
+
+/// An act on an instance as the audit log calls it.
+fn act_word(action: Action) -> &'static str {
+    match action {
+        Action::Start => "instance.start",
+        Action::Stop => "instance.stop",
+        Action::Restart => "instance.restart",
+        Action::Delete => "instance.delete",
+        Action::Terminal => "instance.terminal",
+        Action::Exec => "instance.exec",
+        Action::Logs => "instance.logs",
+    }
 }
 
 fn on_its_way() -> Status {

@@ -1,20 +1,29 @@
 //! What the product does, free of transport: nothing here names axum or a wire format.
 
 mod accounts;
+mod chores;
+mod groups;
 mod images;
 mod instances;
+mod people;
 
-use std::sync::Arc;
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
+use gateway_api::UserName;
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use tokio::sync::Notify;
 
 use crate::{
     agents::Agents,
-    auth::{limits::SignInLimits, password::Passwords},
+    auth::{limits::SignInLimits, live::Live, password::Passwords},
     clusters::{Cluster, Health},
     config::Config,
     error::Error,
     events::Events,
+    listen::tls::Certificates,
     store::Store,
     tasks::Tasks,
 };
@@ -30,10 +39,15 @@ pub(crate) struct App {
     pub(crate) agents: Agents,
     pub(crate) events: Events,
     pub(crate) tasks: Tasks,
+    /// Set once the gateway listens, if it does so with TLS.
+    pub(crate) certificates: OnceLock<Certificates>,
     /// Wakes the loop that tells the cluster what should be.
     pub(crate) wake: Notify,
+    /// The connections that end with their session or token.
+    pub(crate) live: Live,
     passwords: Passwords,
     limits: SignInLimits,
+    refusals: DefaultKeyedRateLimiter<UserName>,
 }
 
 /// One part of the gateway and whether it is well.
@@ -50,8 +64,11 @@ impl App {
             agents: Agents::new(&config.data, tasks.clone()),
             events: Events::new(),
             wake: Notify::new(),
+            certificates: OnceLock::new(),
             passwords: Passwords::new()?,
-            limits: SignInLimits::new(),
+            limits: SignInLimits::default(),
+            live: Live::default(),
+            refusals: RateLimiter::keyed(Quota::per_minute(chores::REFUSALS_PER_MINUTE)),
             config,
             store,
             tasks,
@@ -59,7 +76,7 @@ impl App {
     }
 
     /// How each part is.
-    pub(crate) async fn health(&self) -> [PartHealth; 3] {
+    pub(crate) async fn health(&self) -> Vec<PartHealth> {
         let store = self.store.ping().await.err().map(|error| crate::error::chain(&error));
         let (cluster, engine) = match self.cluster.health() {
             Health::Ready => (None, None),
@@ -67,10 +84,31 @@ impl App {
             Health::ClusterUnreachable { message } => (Some(message), None),
             Health::EngineUnreachable { message } => (None, Some(message)),
         };
-        [
+        let mut parts = vec![
             PartHealth { name: "store", trouble: store },
             PartHealth { name: "cluster", trouble: cluster },
             PartHealth { name: "engine", trouble: engine },
-        ]
+            PartHealth { name: "tenants", trouble: self.cluster.tenants_trouble() },
+            PartHealth { name: "disk", trouble: disk(&self.config.data) },
+        ];
+        if let Some(certificates) = self.certificates.get() {
+            parts.push(PartHealth { name: "tls", trouble: certificates.trouble() });
+        }
+        parts
     }
+}
+
+/// Whether the data directory has room: below this the store may soon take no more writes.
+fn disk(data: &Path) -> Option<String> {
+    const LEAST_BYTES: u64 = 1 << 30;
+    const LEAST_PERCENT: u64 = 5;
+    let Ok(found) = rustix::fs::statvfs(data) else {
+        return Some("the data directory does not answer".to_owned());
+    };
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    if free < LEAST_BYTES {
+        return Some("less than 1 GiB is free in the data directory".to_owned());
+    }
+    let few = found.f_bavail.saturating_mul(100) < found.f_blocks.saturating_mul(LEAST_PERCENT);
+    few.then(|| format!("less than {LEAST_PERCENT} % is free in the data directory"))
 }

@@ -1,11 +1,20 @@
-//! Who may do what with which instance. The only maker of [`Grant`].
+//! Who may do what with which thing: one function per kind of thing, and the only maker of [`Grant`].
+//!
+//! What a caller may not know of is [`Error::Hidden`], which reads like something that is not there; what they may know
+//! of but not do is [`Error::Forbidden`]. Both are written into the audit log where they are answered.
+//!
+//! The whole of it as a table, walked from the router, is `http/snapshots/*policy*`.
 
-use gateway_api::{Action, InstanceId, session::Role};
+use gateway_api::{Action, InstanceId, people::Workspace, session::Role};
 
+use super::{Caller, Key};
 use crate::{
     error::Error,
-    store::{InstanceRow, User},
+    store::{GroupId, InstanceRow, User, UserId},
 };
+
+const ONLY_ADMINS: Error = Error::Forbidden { why: "only an admin may do this" };
+const READS_ONLY: Error = Error::Forbidden { why: "this token may only read" };
 
 /// Proof that a caller may do something with an instance. Nothing reaches into an instance without one.
 #[must_use]
@@ -24,22 +33,45 @@ impl Grant {
     }
 }
 
+/// Before every request that changes something.
+pub(crate) fn change_anything(caller: &Caller) -> Result<(), Error> {
+    if caller.reads_only() { Err(READS_ONLY) } else { Ok(()) }
+}
+
+/// What belongs to the whole site.
+pub(crate) fn administer(caller: &Caller) -> Result<(), Error> {
+    if caller.user.role == Role::Admin { Ok(()) } else { Err(ONLY_ADMINS) }
+}
+
+// === instances ===
+
 /// Whether `caller` may know of this instance at all. If not, it does not exist for them.
-pub(crate) fn may_see(caller: &User, instance: &InstanceRow) -> bool {
-    instance.user_id == caller.id || caller.role == Role::Admin
+pub(crate) fn may_see(caller: &Caller, instance: &InstanceRow) -> bool {
+    owns(caller, instance) || oversees(&caller.user, instance.group_id)
+}
+
+/// Whether `caller` may do `action` in whatever state the instance is.
+///
+/// Admins see, stop and delete what belongs to others, leaders see and stop what is of their group; neither steps into
+/// it.
+pub(crate) fn may(caller: &Caller, instance: &InstanceRow, action: Action) -> bool {
+    let owner = owns(caller, instance);
+    let role = match action {
+        Action::Stop => owner || oversees(&caller.user, instance.group_id),
+        Action::Delete => owner || caller.user.role == Role::Admin,
+        Action::Start | Action::Restart | Action::Terminal | Action::Exec | Action::Logs => owner,
+    };
+    role && (action == Action::Logs || !caller.reads_only())
 }
 
 /// Grants `action`, if the caller may and the instance's state allows it.
-///
-/// Admins see, stop and delete what belongs to others; they do not step into it.
-pub(crate) fn grant(caller: &User, instance: InstanceRow, action: Action) -> Result<Grant, Error> {
-    let owner = instance.user_id == caller.id;
-    let may = match action {
-        Action::Stop | Action::Delete => owner || caller.role == Role::Admin,
-        Action::Start | Action::Restart | Action::Terminal | Action::Exec | Action::Logs => owner,
-    };
-    if !may {
-        return Err(Error::NotFound { kind: "instance", name: instance.id.to_string() });
+pub(crate) fn grant(caller: &Caller, instance: InstanceRow, action: Action) -> Result<Grant, Error> {
+    if !may(caller, &instance, action) {
+        return Err(if owns(caller, &instance) {
+            READS_ONLY
+        } else {
+            Error::Forbidden { why: "this instance is somebody else's" }
+        });
     }
     if !instance.status.allows(action) {
         return Err(Error::WrongState {
@@ -48,6 +80,105 @@ pub(crate) fn grant(caller: &User, instance: InstanceRow, action: Action) -> Res
             action,
         });
     }
-    tracing::info!(user = %caller.name, instance = %instance.id, action = action.word(), "granted");
+    tracing::info!(user = %caller.user.name, instance = %instance.id, action = action.word(), "granted");
     Ok(Grant { instance })
+}
+
+/// Whether environment variables may be shown: they often hold secrets, so to nobody but the owner.
+pub(crate) fn owns(caller: &Caller, instance: &InstanceRow) -> bool {
+    instance.user_id == caller.user.id
+}
+
+/// Admins oversee all, leaders their group.
+fn oversees(user: &User, group: GroupId) -> bool {
+    match user.role {
+        Role::Admin => true,
+        Role::Leader => user.group_id == group,
+        Role::User => false,
+    }
+}
+
+/// The same answer, and the same work, whether it is there or not. Only of an admin is it known that it is not.
+fn missing(caller: &Caller, kind: &'static str, name: &str) -> Error {
+    match caller.user.role {
+        Role::Admin => Error::not_found(kind, name),
+        Role::Leader | Role::User => Error::hidden(kind, name),
+    }
+}
+
+// === people ===
+
+/// The user that `found` is, if the caller may know of them.
+pub(crate) fn see_user(caller: &Caller, found: Option<User>, name: &str) -> Result<User, Error> {
+    let seen = |user: &User| {
+        user.id == caller.user.id
+            || caller.user.role == Role::Admin
+            || (user.removed_at.is_none() && oversees(&caller.user, user.group_id))
+    };
+    found.filter(seen).ok_or_else(|| missing(caller, "user", name))
+}
+
+/// Whose users a listing shows.
+pub(crate) fn list_users(caller: &Caller) -> Result<Option<GroupId>, Error> {
+    oversight(caller)
+}
+
+/// Which groups a listing shows: all, or that one.
+pub(crate) fn list_groups(caller: &Caller) -> Result<Option<GroupId>, Error> {
+    oversight(caller)
+}
+
+pub(crate) fn see_group(caller: &Caller, found: Option<GroupId>, name: &str) -> Result<GroupId, Error> {
+    found.filter(|&group| oversees(&caller.user, group)).ok_or_else(|| missing(caller, "group", name))
+}
+
+/// All, the own group, or nothing.
+fn oversight(caller: &Caller) -> Result<Option<GroupId>, Error> {
+    match caller.user.role {
+        Role::Admin => Ok(None),
+        Role::Leader => Ok(Some(caller.user.group_id)),
+        Role::User => Err(Error::Forbidden { why: "only an admin or the leader of a group may do this" }),
+    }
+}
+
+/// Which workspaces a listing shows: all, or those of that user.
+pub(crate) fn list_workspaces(caller: &Caller) -> Option<UserId> {
+    (caller.user.role != Role::Admin).then_some(caller.user.id)
+}
+
+pub(crate) fn see_workspace(
+    caller: &Caller,
+    found: Option<Workspace>,
+    name: &str,
+) -> Result<Workspace, Error> {
+    found
+        .filter(|workspace| caller.user.role == Role::Admin || workspace.members.contains(&caller.user.name))
+        .ok_or_else(|| missing(caller, "workspace", name))
+}
+
+// === tokens ===
+
+/// A key that could make keys would never have to end.
+pub(crate) fn add_token(caller: &Caller) -> Result<(), Error> {
+    match caller.key {
+        Key::Session { .. } => Ok(()),
+        Key::Token { .. } => {
+            Err(Error::Forbidden { why: "a token cannot make tokens; sign in with a password" })
+        }
+    }
+}
+
+/// Signing out ends a session; a token is removed instead.
+pub(crate) fn sign_out(caller: &Caller) -> Result<(), Error> {
+    match caller.key {
+        Key::Session { .. } => Ok(()),
+        Key::Token { .. } => Err(Error::Forbidden { why: "a token has no session to end; remove the token" }),
+    }
+}
+
+pub(crate) fn see_token<T>(caller: &Caller, found: Option<(UserId, T)>, id: &str) -> Result<T, Error> {
+    found
+        .filter(|(owner, _)| *owner == caller.user.id || caller.user.role == Role::Admin)
+        .map(|(_, token)| token)
+        .ok_or_else(|| missing(caller, "token", id))
 }

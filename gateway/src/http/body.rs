@@ -4,6 +4,7 @@ use axum::{
     extract::{FromRequest, FromRequestParts, Query, Request},
     response::{IntoResponse, Response},
 };
+use gateway_api::error::Reason;
 use http::request::Parts;
 use http_body_util::BodyExt as _;
 use serde::{Serialize, de::DeserializeOwned};
@@ -54,7 +55,7 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let pointer = pointer(error.path());
-        bad(&error.into_inner().to_string(), pointer)
+        mistake(&error.into_inner().to_string(), pointer)
     })?;
     json.end().map_err(|error| bad(&error.to_string(), None))?;
     Ok(value)
@@ -73,6 +74,28 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Ask<T> {
     }
 }
 
+/// The sentence for a mistake. Two that people make often have one of their own.
+fn mistake(why: &str, pointer: Option<String>) -> Error {
+    if let Some((field, _)) = why.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
+        let field: String = field.chars().filter(|letter| !letter.is_control()).take(64).collect();
+        // Where the parser has read the name already, it is part of the path.
+        let parent = pointer.unwrap_or_default();
+        let last = format!("/{}", escaped(&field));
+        let pointer = if parent.ends_with(&last) { parent } else { parent + &last };
+        return Error::UnknownField { field, pointer };
+    }
+    match pointer {
+        Some(pointer) if why.starts_with("invalid value: integer `-") => {
+            Error::unfit(&pointer[1..], Reason::Negative)
+        }
+        pointer => bad(why, pointer),
+    }
+}
+
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
 fn pointer(path: &serde_path_to_error::Path) -> Option<String> {
     use serde_path_to_error::Segment;
     let mut pointer = String::new();
@@ -80,7 +103,7 @@ fn pointer(path: &serde_path_to_error::Path) -> Option<String> {
         match segment {
             Segment::Map { key } => {
                 pointer.push('/');
-                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                pointer.push_str(&escaped(key));
             }
             Segment::Seq { index } => {
                 pointer.push('/');
@@ -98,7 +121,7 @@ fn bad(why: &str, pointer: Option<String>) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use gateway_api::CreateInstance;
+    use gateway_api::{Code, CreateInstance};
 
     use super::*;
 
@@ -107,7 +130,10 @@ mod tests {
         let wrong = |body: &str| parse::<CreateInstance>(body.as_bytes()).unwrap_err().problem();
         let problem = wrong(r#"{"name":"a","cpus":"two","memory_bytes":1}"#);
         assert_eq!(problem.pointer.as_deref(), Some("/cpus"));
-        assert!(wrong(r#"{"name":"a","cpu":2}"#).message.contains("unknown field `cpu`"));
+        let problem = wrong(r#"{"name":"a","cpu":2}"#);
+        assert_eq!((problem.code, problem.pointer.as_deref()), (Code::UnknownField, Some("/cpu")));
+        let problem = wrong(r#"{"name":"a","cpus":1,"memory_bytes":-1}"#);
+        assert_eq!((problem.code, problem.pointer.as_deref()), (Code::BadValue, Some("/memory_bytes")));
         assert!(wrong(r#"{"name":"a","cpus":1,"memory_bytes":1} x"#).message.contains("trailing"));
     }
 }

@@ -1,32 +1,36 @@
 //! Who sent a request. The same check stands before HTTP and WebSocket handlers alike.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+};
 
 use axum::{
     extract::{ConnectInfo, FromRequestParts},
     http::{HeaderMap, Method, header, request::Parts},
 };
 use axum_extra::extract::cookie::{Cookie, CookieJar, SameSite};
+use gateway_api::UserName;
 
+pub(super) use crate::auth::Caller;
 use crate::{
     app::{App, SESSION_LASTS},
-    auth::token::Token,
+    auth::{Origin, policy, token::Token},
     error::Error,
-    store::User,
 };
 
-/// A signed-in caller.
-#[derive(Debug)]
-pub(super) struct Caller {
-    pub(super) user: User,
-    pub(super) session: Token,
+/// What the layer around everything knows of a request, and learns from whoever finds out who sent it.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    pub(super) id: String,
+    pub(super) actor: Arc<OnceLock<UserName>>,
 }
 
 impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
-        let session = if let Some(token) = bearer(&parts.headers) {
+        let token = if let Some(token) = bearer(&parts.headers) {
             token?
         } else {
             let jar = CookieJar::from_headers(&parts.headers);
@@ -36,23 +40,30 @@ impl FromRequestParts<Arc<App>> for Caller {
             if upgrade || !parts.method.is_safe() {
                 same_origin(&parts.headers, upgrade)?;
             }
-            Token::from_client(cookie.value()).ok_or(Error::Unauthenticated)?
+            let token = Token::from_client(cookie.value()).ok_or(Error::Unauthenticated)?;
+            // What is for scripts is not for browsers.
+            Some(token).filter(|token| !token.is_for_api()).ok_or(Error::Unauthenticated)?
         };
-        let user = app.caller(&session).await?;
-        Ok(Self { user, session })
+        let origin = Origin::from_request_parts(parts, app).await?;
+        let caller = app.caller(&token, origin).await?;
+        if let Some(request) = parts.extensions.get::<Request>() {
+            let _ = request.actor.set(caller.user.name.clone());
+        }
+        if !parts.method.is_safe() {
+            policy::change_anything(&caller)?;
+        }
+        Ok(caller)
     }
 }
 
-/// Where a request came from.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Source(pub(super) std::net::IpAddr);
-
-impl<S: Send + Sync> FromRequestParts<S> for Source {
+impl<S: Send + Sync> FromRequestParts<S> for Origin {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let info = ConnectInfo::<SocketAddr>::from_request_parts(parts, state).await;
-        info.map(|ConnectInfo(address)| Self(address.ip())).map_err(|error| Error::Internal(error.into()))
+        let ConnectInfo(address) = info.map_err(|error| Error::Internal(error.into()))?;
+        let request_id = parts.extensions.get::<Request>().map(|request| request.id.clone());
+        Ok(Self { source: address.ip(), request_id: request_id.unwrap_or_default() })
     }
 }
 

@@ -27,8 +27,9 @@ pub(super) async fn events(
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let news = app.events.listen();
     let stopping = app.tasks.stopping();
+    let open = Arc::new(app.live.open(&caller));
     let stream = stream::unfold((news, true), move |(mut news, first)| {
-        let (stopping, me) = (stopping.clone(), caller.user.id);
+        let (stopping, open, me) = (stopping.clone(), Arc::clone(&open), caller.user.id);
         async move {
             if first {
                 return Some((Ok(Event::default().event("ready").data("{}")), (news, false)));
@@ -37,6 +38,7 @@ pub(super) async fn events(
                 // Falling behind ends the stream too: the client connects again and reads the lists.
                 let heard = tokio::select! {
                     () = stopping.cancelled() => return None,
+                    () = open.ended() => return None,
                     heard = news.recv() => heard.ok()?,
                 };
                 if heard.owner == me {

@@ -5,25 +5,46 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use gateway_api::{CreateInstance, Instance, Page, Problem};
 use http::StatusCode;
+use serde::Deserialize;
 
-use super::{body::Json, caller::Caller};
+use super::{
+    body::{Ask, Json},
+    caller::Caller,
+};
 use crate::{app::App, error::Error};
 
 type Accepted = Result<(StatusCode, Json<Instance>), Error>;
 
-#[utoipa::path(get, path = "/instances", operation_id = "list_instances", responses(
+#[derive(Debug, Deserialize)]
+pub(super) struct Which {
+    #[serde(default)]
+    all: bool,
+}
+
+#[utoipa::path(get, path = "/instances", operation_id = "list_instances", params(
+    ("all" = Option<bool>, Query, description = "not only the own ones, but all that one may see"),
+), responses(
     (status = 200, body = Page<Instance>),
+    (status = 400, body = Problem),
     (status = 401, body = Problem),
 ))]
-pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Page<Instance>>, Error> {
-    Ok(Json(Page { items: app.instances(&caller.user).await? }))
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Ask(which): Ask<Which>,
+) -> Result<Json<Page<Instance>>, Error> {
+    let items =
+        if which.all { app.visible_instances(&caller).await? } else { app.instances(&caller).await? };
+    Ok(Json(Page { items }))
 }
 
 #[utoipa::path(post, path = "/instances", operation_id = "create_instance", request_body = CreateInstance, responses(
     (status = 201, body = Instance),
     (status = 400, body = Problem),
     (status = 401, body = Problem),
+    (status = 403, body = Problem),
     (status = 409, body = Problem, description = "`name_taken`"),
+    (status = 413, body = Problem),
     (status = 422, body = Problem),
 ))]
 pub(super) async fn create(
@@ -31,7 +52,7 @@ pub(super) async fn create(
     caller: Caller,
     Json(wanted): Json<CreateInstance>,
 ) -> Accepted {
-    Ok((StatusCode::CREATED, Json(app.create_instance(&caller.user, wanted).await?)))
+    Ok((StatusCode::CREATED, Json(app.create_instance(&caller, wanted).await?)))
 }
 
 #[utoipa::path(get, path = "/instances/{name}", operation_id = "show_instance", params(
@@ -46,7 +67,7 @@ pub(super) async fn show(
     caller: Caller,
     Path(name): Path<String>,
 ) -> Result<Json<Instance>, Error> {
-    Ok(Json(app.instance(&caller.user, &name).await?))
+    Ok(Json(app.instance(&caller, &name).await?))
 }
 
 #[utoipa::path(delete, path = "/instances/{name}", operation_id = "delete_instance", params(
@@ -54,6 +75,7 @@ pub(super) async fn show(
 ), responses(
     (status = 202, body = Instance, description = "it will be gone soon; the user's storage stays"),
     (status = 401, body = Problem),
+    (status = 403, body = Problem),
     (status = 404, body = Problem),
 ))]
 pub(super) async fn delete(
@@ -61,7 +83,7 @@ pub(super) async fn delete(
     caller: Caller,
     Path(name): Path<String>,
 ) -> Accepted {
-    Ok((StatusCode::ACCEPTED, Json(app.delete_instance(&caller.user, &name).await?)))
+    Ok((StatusCode::ACCEPTED, Json(app.delete_instance(&caller, &name).await?)))
 }
 
 #[utoipa::path(post, path = "/instances/{name}/start", operation_id = "start_instance", params(
@@ -69,11 +91,12 @@ pub(super) async fn delete(
 ), responses(
     (status = 202, body = Instance),
     (status = 401, body = Problem),
+    (status = 403, body = Problem),
     (status = 404, body = Problem),
     (status = 409, body = Problem, description = "`wrong_state`"),
 ))]
 pub(super) async fn start(State(app): State<Arc<App>>, caller: Caller, Path(name): Path<String>) -> Accepted {
-    Ok((StatusCode::ACCEPTED, Json(app.start_instance(&caller.user, &name).await?)))
+    Ok((StatusCode::ACCEPTED, Json(app.start_instance(&caller, &name).await?)))
 }
 
 #[utoipa::path(post, path = "/instances/{name}/stop", operation_id = "stop_instance", params(
@@ -81,11 +104,12 @@ pub(super) async fn start(State(app): State<Arc<App>>, caller: Caller, Path(name
 ), responses(
     (status = 202, body = Instance, description = "all its files stay"),
     (status = 401, body = Problem),
+    (status = 403, body = Problem),
     (status = 404, body = Problem),
     (status = 409, body = Problem, description = "`wrong_state`"),
 ))]
 pub(super) async fn stop(State(app): State<Arc<App>>, caller: Caller, Path(name): Path<String>) -> Accepted {
-    Ok((StatusCode::ACCEPTED, Json(app.stop_instance(&caller.user, &name).await?)))
+    Ok((StatusCode::ACCEPTED, Json(app.stop_instance(&caller, &name).await?)))
 }
 
 #[utoipa::path(post, path = "/instances/{name}/restart", operation_id = "restart_instance", params(
@@ -93,6 +117,7 @@ pub(super) async fn stop(State(app): State<Arc<App>>, caller: Caller, Path(name)
 ), responses(
     (status = 202, body = Instance),
     (status = 401, body = Problem),
+    (status = 403, body = Problem),
     (status = 404, body = Problem),
     (status = 409, body = Problem, description = "`wrong_state`"),
 ))]
@@ -101,5 +126,5 @@ pub(super) async fn restart(
     caller: Caller,
     Path(name): Path<String>,
 ) -> Accepted {
-    Ok((StatusCode::ACCEPTED, Json(app.restart_instance(&caller.user, &name).await?)))
+    Ok((StatusCode::ACCEPTED, Json(app.restart_instance(&caller, &name).await?)))
 }

@@ -33,6 +33,7 @@ pub(super) struct Tail {
 ), responses(
     (status = 200, content_type = "text/plain", body = String),
     (status = 401, body = Problem),
+    (status = 403, body = Problem),
     (status = 404, body = Problem),
     (status = 409, body = Problem),
     (status = 503, body = Problem),
@@ -43,7 +44,7 @@ pub(super) async fn read(
     Path(name): Path<String>,
     Ask(ask): Ask<Tail>,
 ) -> Result<Response, Error> {
-    let grant = app.grant(&caller.user, &name, Action::Logs).await?;
+    let grant = app.grant(&caller, &name, Action::Logs).await?;
     let tail = ask.tail.unwrap_or(TAIL_DEFAULT);
     let mut records = Box::pin(app.cluster.envd.logs(grant.id(), Some(tail), false));
     // What goes wrong shows itself before the first record: then there is still time for a proper error.
@@ -62,6 +63,7 @@ pub(super) async fn read(
 ), responses(
     (status = 101, description = "a WebSocket: binary messages, first byte 1 for stdout or 2 for stderr"),
     (status = 401, body = Problem),
+    (status = 403, body = Problem),
     (status = 404, body = Problem),
     (status = 409, body = Problem),
 ))]
@@ -72,9 +74,10 @@ pub(super) async fn follow(
     Ask(ask): Ask<Tail>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Error> {
-    let grant = app.grant(&caller.user, &name, Action::Logs).await?;
+    let grant = app.grant(&caller, &name, Action::Logs).await?;
     let tail = ask.tail.unwrap_or(TAIL_DEFAULT);
-    Ok(upgrade.on_upgrade(async move |socket| send_logs(app, grant, tail, socket).await))
+    let open = app.live.open(&caller);
+    Ok(upgrade.on_upgrade(async move |socket| open.during(send_logs(app, grant, tail, socket)).await))
 }
 
 async fn send_logs(app: Arc<App>, grant: Grant, tail: u64, mut socket: WebSocket) {

@@ -1,33 +1,47 @@
 //! The console and the API: the only place that knows axum. Handlers read a request, call [`App`], and shape the
 //! answer; what the product does is in `app/`.
 
+mod audit;
 mod body;
 mod caller;
 mod console;
 mod events;
+mod groups;
 mod health;
 mod images;
 mod instances;
 mod logs;
+#[cfg(test)]
+mod people_tests;
+#[cfg(test)]
+mod policy_table;
 mod port;
 mod problem;
 mod process;
 mod session;
+#[cfg(test)]
+mod testing;
+mod tokens;
+mod users;
+mod workspaces;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use axum::{Router, extract::DefaultBodyLimit, middleware, response::IntoResponse, routing::get};
-use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
+use axum::{
+    Router,
+    body::Body,
+    extract::{ConnectInfo, DefaultBodyLimit},
+    middleware,
+    response::IntoResponse,
+    routing::get,
 };
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use tokio::signal::unix::{SignalKind, signal};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{app::App, error::Error};
-
-/// How long answers that are under way may take when the process stops.
-const DRAIN: Duration = Duration::from_secs(5);
+use crate::{app::App, error::Error, listen::Door, service};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -46,28 +60,30 @@ const DRAIN: Duration = Duration::from_secs(5);
 )]
 struct Description;
 
-/// Serves until the process is told to stop, then drains.
-pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) -> std::io::Result<()> {
-    let stopping = app.tasks.stopping();
+/// Serves until the process is told to stop. Connections that are still open are tasks, and end with them.
+pub(crate) async fn serve(door: Door, app: Arc<App>) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let told = stopping.clone();
-    app.tasks.spawn("signals", async move {
+    let (tasks, told) = (app.tasks.clone(), app.tasks.stopping());
+    tasks.spawn("signals", async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
             () = told.cancelled() => {}
         }
         tracing::info!("stopping");
+        service::stopping();
         told.cancel();
     });
-    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
-    let stop = stopping.clone();
-    let server = axum::serve(listener, service).with_graceful_shutdown(async move { stop.cancelled().await });
-    tokio::select! {
-        ended = server => ended,
-        () = async { stopping.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(()),
-    }
+    let router = TowerToHyperService::new(router(app));
+    door.serve(tasks, move |request, from| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(from));
+        let answer = router.call(request);
+        async { answer.await.unwrap_or_else(|never| match never {}) }
+    })
+    .await;
+    Ok(())
 }
 
 /// The API's description as it is checked in.
@@ -92,7 +108,20 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(port::port))
         .routes(routes!(images::images))
         .routes(routes!(images::nodes))
-        .routes(routes!(events::events));
+        .routes(routes!(events::events))
+        .routes(routes!(users::list, users::add))
+        .routes(routes!(users::show, users::change, users::remove))
+        .routes(routes!(users::restore))
+        .routes(routes!(users::reset_password))
+        .routes(routes!(groups::list, groups::add))
+        .routes(routes!(groups::show, groups::remove))
+        .routes(routes!(workspaces::list, workspaces::add))
+        .routes(routes!(workspaces::show, workspaces::remove))
+        .routes(routes!(workspaces::add_member, workspaces::remove_member))
+        .routes(routes!(tokens::list, tokens::add))
+        .routes(routes!(tokens::remove))
+        .routes(routes!(audit::everyones))
+        .routes(routes!(audit::own));
     OpenApiRouter::with_openapi(Description::openapi())
         .nest("/api/v1", v1)
         .routes(routes!(health::healthz))
@@ -106,7 +135,7 @@ fn router(app: Arc<App>) -> Router {
         .fallback(console::serve)
         .method_not_allowed_fallback(async || Error::NoSuchMethod)
         .layer(DefaultBodyLimit::max(body::LIMIT))
-        .layer(middleware::from_fn(problem::number))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), problem::number))
         .with_state(app)
 }
 

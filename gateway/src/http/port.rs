@@ -36,6 +36,7 @@ const PIECE: usize = 64 << 10;
 ), responses(
     (status = 101, description = "a WebSocket to that port: binary messages are its bytes"),
     (status = 401, body = Problem),
+    (status = 403, body = Problem),
     (status = 404, body = Problem),
     (status = 409, body = Problem, description = "`wrong_state`"),
     (status = 422, body = Problem),
@@ -51,12 +52,16 @@ pub(super) async fn port(
         .ok()
         .filter(|&port: &u16| port != 0)
         .ok_or_else(|| Error::BadValue { field: "port", why: "use a number from 1 to 65535".to_owned() })?;
-    let grant = app.grant(&caller.user, &name, Action::Exec).await?;
+    let grant = app.grant(&caller, &name, Action::Exec).await?;
+    let open = app.live.open(&caller);
     Ok(upgrade.max_message_size(MESSAGE_MAX).on_upgrade(async move |socket| {
-        match app.agents.dial(grant.id(), port).await {
-            Ok(stream) => relay(&app, socket, stream).await,
-            Err(error) => refuse(socket, &told(&grant, error)).await,
-        }
+        let work = async {
+            match app.agents.dial(grant.id(), port).await {
+                Ok(stream) => relay(&app, socket, stream).await,
+                Err(error) => refuse(socket, &told(&grant, error)).await,
+            }
+        };
+        open.during(work).await;
     }))
 }
 

@@ -1,9 +1,13 @@
 //! Every request gets a number, which stands in the log, in the answer's head, and in the body of an error.
 
-use std::time::Instant;
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use axum::{
-    extract::Request,
+    extract::{ConnectInfo, MatchedPath, Request, State},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -11,23 +15,46 @@ use gateway_api::{Problem, error::PROBLEM_JSON};
 use http::{HeaderName, HeaderValue, header};
 use tracing::Instrument as _;
 
+use super::caller;
+use crate::{
+    app::App,
+    error::{Error, Refusal},
+    metrics,
+};
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The layer around everything.
-pub(super) async fn number(request: Request, next: Next) -> Response {
+pub(super) async fn number(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let id = format!("req_{:016x}", rand::random::<u64>());
+    let actor = Arc::new(OnceLock::new());
+    request.extensions_mut().insert(caller::Request { id: id.clone(), actor: Arc::clone(&actor) });
+    let source = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let method = request.method().clone();
-    let path: String = request.uri().path().chars().take(256).collect();
+    let counted = method.clone();
+    let path = request.uri().path().to_owned(); // the log cuts it
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let span = tracing::info_span!("request", id, %method, path);
     let begun = Instant::now();
     let mut response = async {
         let response = next.run(request).await;
+        if let (Some(_), Some(actor)) = (response.extensions().get::<Refusal>(), actor.get()) {
+            let what = format!("{method} {path}");
+            app.note_refusal(actor, source, &id, what, response.status().as_u16()).await;
+        }
         tracing::info!(status = response.status().as_u16(), micros = begun.elapsed().as_micros(), "answered");
         response
     }
     .instrument(span)
     .await;
+    metrics::answered(&counted, route.as_ref().map(MatchedPath::as_str), response.status(), begun.elapsed());
+    // What axum refuses by itself, such as an address that is not UTF-8, has no sentence of ours yet.
+    let unsaid = response.extensions().get::<Problem>().is_none() && response.status().is_client_error();
+    if unsaid && route.as_ref().is_some_and(|route| route.as_str().starts_with("/api/")) {
+        response.extensions_mut().insert(Error::Malformed.problem());
+    }
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        metrics::refused(&problem);
         let mut with_body = (
             [(header::CONTENT_TYPE, PROBLEM_JSON)],
             serde_json::to_vec(&Problem { request_id: id.clone(), ..problem }).unwrap_or_default(),

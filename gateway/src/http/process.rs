@@ -49,6 +49,7 @@ pub(super) const MESSAGE_MAX: usize = 1 << 20;
         are stdin and text messages are `FromClient`. Binary messages from the server begin with 1 for stdout or 2 \
         for stderr; the last message is a `FromServer` as text"),
     (status = 401, body = Problem),
+    (status = 403, body = Problem),
     (status = 404, body = Problem),
     (status = 409, body = Problem, description = "`wrong_state`"),
 ))]
@@ -58,12 +59,16 @@ pub(super) async fn exec(
     Path(name): Path<String>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Error> {
-    let grant = app.grant(&caller.user, &name, Action::Exec).await?;
+    let grant = app.grant(&caller, &name, Action::Exec).await?;
+    let open = app.live.open(&caller);
     Ok(upgrade.max_message_size(MESSAGE_MAX).on_upgrade(async move |mut socket| {
-        match start(&app, &grant, &mut socket).await {
-            Ok(process) => relay(&app, socket, process, Streams::Apart).await,
-            Err(error) => refuse(socket, &error).await,
-        }
+        let work = async {
+            match start(&app, &grant, &mut socket).await {
+                Ok(process) => relay(&app, socket, process, Streams::Apart).await,
+                Err(error) => refuse(socket, &error).await,
+            }
+        };
+        open.during(work).await;
     }))
 }
 
@@ -83,6 +88,7 @@ pub(super) struct Window {
     (status = 101, description = "a WebSocket to a terminal that outlives it. Binary messages are keys and output \
         (what was there before comes first), text messages are `FromClient` and, last, `FromServer`"),
     (status = 401, body = Problem),
+    (status = 403, body = Problem),
     (status = 404, body = Problem),
     (status = 409, body = Problem, description = "`wrong_state`"),
     (status = 422, body = Problem),
@@ -102,12 +108,16 @@ pub(super) async fn terminal(
         });
     }
     let size = Size { cols: window.cols.unwrap_or(80).max(1), rows: window.rows.unwrap_or(24).max(1) };
-    let grant = app.grant(&caller.user, &name, Action::Terminal).await?;
+    let grant = app.grant(&caller, &name, Action::Terminal).await?;
+    let open = app.live.open(&caller);
     Ok(upgrade.max_message_size(MESSAGE_MAX).on_upgrade(async move |socket| {
-        match app.agents.terminal(grant.id(), Terminal { name: terminal, size }).await {
-            Ok(process) => relay(&app, socket, process, Streams::One).await,
-            Err(error) => refuse(socket, &told(&grant, error)).await,
-        }
+        let work = async {
+            match app.agents.terminal(grant.id(), Terminal { name: terminal, size }).await {
+                Ok(process) => relay(&app, socket, process, Streams::One).await,
+                Err(error) => refuse(socket, &told(&grant, error)).await,
+            }
+        };
+        open.during(work).await;
     }))
 }
 

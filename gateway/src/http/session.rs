@@ -12,23 +12,26 @@ use http::StatusCode;
 
 use super::{
     body::Json,
-    caller::{Caller, SameOrigin, Source, session_cookie},
+    caller::{Caller, SameOrigin, session_cookie},
 };
-use crate::{app::App, error::Error, store::User};
+use crate::{app::App, auth::Origin, error::Error, store::User};
 
 #[utoipa::path(post, path = "/session", operation_id = "sign_in", request_body = SignIn, responses(
     (status = 200, body = SignedIn),
+    (status = 400, body = Problem),
+    (status = 403, body = Problem, description = "`cross_site`"),
+    (status = 413, body = Problem),
     (status = 401, body = Problem, description = "`bad_credentials`"),
     (status = 429, body = Problem, description = "`too_many_attempts`"),
 ))]
 pub(super) async fn sign_in(
     State(app): State<Arc<App>>,
-    Source(from): Source,
+    origin: Origin,
     _: SameOrigin,
     jar: CookieJar,
     Json(body): Json<SignIn>,
 ) -> Result<(CookieJar, Json<SignedIn>), Error> {
-    let (user, token) = app.sign_in(&body.user, body.password, from).await?;
+    let (user, token) = app.sign_in(&body.user, body.password, &origin).await?;
     let me = me_of(user);
     Ok(match body.client {
         ClientKind::Browser => {
@@ -41,13 +44,14 @@ pub(super) async fn sign_in(
 #[utoipa::path(delete, path = "/session", operation_id = "sign_out", responses(
     (status = 204),
     (status = 401, body = Problem),
+    (status = 403, body = Problem, description = "`forbidden`: an API token has no session"),
 ))]
 pub(super) async fn sign_out(
     State(app): State<Arc<App>>,
     caller: Caller,
     jar: CookieJar,
 ) -> Result<(CookieJar, StatusCode), Error> {
-    app.sign_out(&caller.session).await?;
+    app.sign_out(&caller).await?;
     Ok((jar.add(session_cookie(&app, None)), StatusCode::NO_CONTENT))
 }
 
@@ -61,19 +65,27 @@ pub(super) async fn me(caller: Caller) -> Json<Me> {
 
 #[utoipa::path(put, path = "/me/password", operation_id = "change_password", request_body = ChangePassword, responses(
     (status = 204),
+    (status = 400, body = Problem),
     (status = 401, body = Problem, description = "`bad_credentials`"),
+    (status = 403, body = Problem),
+    (status = 413, body = Problem),
     (status = 422, body = Problem, description = "`weak_password`"),
+    (status = 429, body = Problem, description = "`too_many_attempts`"),
 ))]
 pub(super) async fn change_password(
     State(app): State<Arc<App>>,
-    Source(from): Source,
     caller: Caller,
     Json(body): Json<ChangePassword>,
 ) -> Result<StatusCode, Error> {
-    app.change_password(&caller.user, &caller.session, body, from).await?;
+    app.change_password(&caller, body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 fn me_of(user: User) -> Me {
-    Me { name: user.name, role: user.role, must_change_password: user.must_change_password }
+    Me {
+        name: user.name,
+        role: user.role,
+        group: user.group,
+        must_change_password: user.must_change_password,
+    }
 }

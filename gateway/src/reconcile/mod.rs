@@ -2,4 +2,5 @@
 //! signal and by a clock, and may be killed at any instruction.
 
 pub(crate) mod place;
+mod stale;
 mod status;

@@ -13,7 +13,7 @@ use envd_api::{
 use futures_util::StreamExt as _;
 use gateway_api::{Goal, InstanceId};
 
-use super::status::status;
+use super::{stale, status::status};
 use crate::{app::App, clusters::Health, error::chain, events::What, store::StoreError};
 
 /// How often the loop looks without being told to.
@@ -23,7 +23,7 @@ const REST: Duration = Duration::from_millis(300);
 
 /// What can interrupt the loop.
 #[derive(Debug, thiserror::Error)]
-enum Interrupted {
+pub(super) enum Interrupted {
     #[error("the cluster did not answer")]
     Cluster(#[from] ClientError),
     #[error("the watch ended")]
@@ -119,6 +119,7 @@ async fn refresh(app: &App, told: &mut Told) -> Result<(), Interrupted> {
 
 /// Puts every goal that envd does not know yet.
 async fn tell(app: &App, told: &mut Told) -> Result<(), Interrupted> {
+    let begun = std::time::Instant::now();
     for (id, generation) in app.store.generations().await? {
         if told.get(&id) != Some(&Some(generation)) {
             put(app, told, &id).await?;
@@ -127,6 +128,7 @@ async fn tell(app: &App, told: &mut Told) -> Result<(), Interrupted> {
             tracing::warn!(instance = %id, %error, "the door cannot be opened yet");
         }
     }
+    crate::metrics::reconciled(begun.elapsed());
     Ok(())
 }
 
@@ -138,7 +140,8 @@ async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrup
             told.insert(id.clone(), Some(row.generation));
             Ok(())
         }
-        Err(ClientError::Refused { message, status }) => {
+        Err(ClientError::Refused { stale: Some(stale), .. }) => stale::take_over(app, row.id, stale).await,
+        Err(ClientError::Refused { message, status, .. }) => {
             tracing::error!(instance = %id, %status, message, "the cluster refused the goal");
             Ok(())
         }

@@ -32,7 +32,10 @@ fn running(has_command: bool, observation: &Observation) -> Status {
         Observation::Failed { failure: Failure::EngineUnreachable, message, .. } => {
             waiting(WaitReason::EngineUnreachable, message)
         }
-        Observation::Failed { message, .. } => Status::Failed { reason: message.clone(), exit_code: None },
+        Observation::Failed { retrying: true, message, .. } => waiting(WaitReason::Retrying, message),
+        Observation::Failed { retrying: false, message, .. } => {
+            Status::Failed { reason: message.clone(), exit_code: None }
+        }
     }
 }
 

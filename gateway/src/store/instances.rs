@@ -8,7 +8,7 @@ use gateway_api::{Goal, InstanceId, InstanceName, Slug, Status, UserName};
 use jiff::Timestamp;
 use sqlx::{Row as _, sqlite::SqliteRow};
 
-use super::{Store, StoreError, UserId, now, readable, time};
+use super::{GroupId, Line, Store, StoreError, UserId, audit, now, readable, time};
 
 /// An instance as the store keeps one.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub(crate) struct InstanceRow {
     pub(crate) id: InstanceId,
     pub(crate) user_id: UserId,
     pub(crate) user: UserName,
+    /// The group that its user is in now.
+    pub(crate) group_id: GroupId,
     pub(crate) name: InstanceName,
     pub(crate) slug: Slug,
     pub(crate) spec: InstanceSpec,
@@ -40,7 +42,7 @@ pub(crate) struct NewInstance<'a> {
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "select instances.*, users.name as user_name
+            "select instances.*, users.name as user_name, users.home as user_home, users.group_id
              from instances join users on users.id = instances.user_id ",
             $rest
         )
@@ -49,10 +51,16 @@ macro_rules! select {
 
 impl Store {
     /// Adds an instance that should run. A slug that the user already has is [`StoreError::Taken`].
-    pub(crate) async fn add_instance(&self, instance: NewInstance<'_>) -> Result<(), StoreError> {
-        sqlx::query(
+    pub(crate) async fn add_instance(
+        &self,
+        instance: NewInstance<'_>,
+        line: &Line,
+    ) -> Result<(), StoreError> {
+        let mut change = self.change().await?;
+        // The request may have begun before its user was removed.
+        let done = sqlx::query(
             "insert into instances (id, user_id, name, slug, spec, goal, generation, status, created_at)
-             values (?, ?, ?, ?, ?, 'running', 1, ?, ?)",
+             select ?1, id, ?3, ?4, ?5, 'running', 1, ?6, ?7 from users where id = ?2 and removed_at is null",
         )
         .bind(instance.id.as_str())
         .bind(instance.user.0)
@@ -61,8 +69,13 @@ impl Store {
         .bind(readable(serde_json::to_string(instance.spec))?)
         .bind(readable(serde_json::to_string(instance.status))?)
         .bind(now())
-        .execute(&self.pool)
+        .execute(&mut *change)
         .await?;
+        if done.rows_affected() == 0 {
+            return Err(StoreError::UserGone);
+        }
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
         Ok(())
     }
 
@@ -87,6 +100,15 @@ impl Store {
     pub(crate) async fn instances_of(&self, user: UserId) -> Result<Vec<InstanceRow>, StoreError> {
         let rows = sqlx::query(select!("where user_id = ? order by instances.id desc"))
             .bind(user.0)
+            .fetch_all(&self.pool)
+            .await?;
+        rows.iter().map(instance).collect()
+    }
+
+    /// The instances of all who are in a group, newest first.
+    pub(crate) async fn instances_of_group(&self, group: GroupId) -> Result<Vec<InstanceRow>, StoreError> {
+        let rows = sqlx::query(select!("where group_id = ? order by instances.id desc"))
+            .bind(group.0)
             .fetch_all(&self.pool)
             .await?;
         rows.iter().map(instance).collect()
@@ -120,17 +142,26 @@ impl Store {
         generation: u64,
         goal: Goal,
         status: &Status,
+        line: &Line,
     ) -> Result<bool, StoreError> {
+        let mut change = self.change().await?;
         let done = sqlx::query(
-            "update instances set goal = ?, generation = generation + 1, status = ? where id = ? and generation = ?",
+            "update instances set goal = ?1, generation = generation + 1, status = ?2
+             where id = ?3 and generation = ?4
+               and (?1 <> 'running' or exists (select 1 from users where id = user_id and removed_at is null))",
         )
         .bind(goal_word(goal))
         .bind(readable(serde_json::to_string(status))?)
         .bind(id.as_str())
         .bind(generation.cast_signed())
-        .execute(&self.pool)
+        .execute(&mut *change)
         .await?;
-        Ok(done.rows_affected() == 1)
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
+        Ok(true)
     }
 
     /// A report of the cluster about `generation`. `false`: the user has acted since.
@@ -149,6 +180,28 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
+    /// What the cluster has on record in place of a row that is older; see `reconcile::stale`.
+    pub(crate) async fn take_over(
+        &self,
+        id: &InstanceId,
+        generation: u64,
+        known: u64,
+        goal: Goal,
+        status: &Status,
+    ) -> Result<bool, StoreError> {
+        let done = sqlx::query(
+            "update instances set goal = ?, generation = ?, status = ? where id = ? and generation = ?",
+        )
+        .bind(goal_word(goal))
+        .bind(known.cast_signed())
+        .bind(readable(serde_json::to_string(status))?)
+        .bind(id.as_str())
+        .bind(generation.cast_signed())
+        .execute(&self.pool)
+        .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
     /// Forgets an instance whose container is gone, as its user wanted at `generation`.
     pub(crate) async fn forget_instance(&self, id: &InstanceId, generation: u64) -> Result<bool, StoreError> {
         let done = sqlx::query("delete from instances where id = ? and generation = ? and goal = 'deleted'")
@@ -162,13 +215,19 @@ impl Store {
 
 fn instance(row: &SqliteRow) -> Result<InstanceRow, StoreError> {
     let text = |column| row.try_get::<&str, _>(column);
+    let mut spec: InstanceSpec = readable(serde_json::from_str(text("spec")?))?;
+    // Rows of the first release do not say whose storage it is.
+    if spec.user.is_empty() {
+        text("user_home")?.clone_into(&mut spec.user);
+    }
     Ok(InstanceRow {
         id: readable(text("id")?.parse())?,
         user_id: UserId(row.try_get("user_id")?),
         user: readable(text("user_name")?.parse())?,
+        group_id: GroupId(row.try_get("group_id")?),
         name: readable(text("name")?.parse())?,
         slug: readable(text("slug")?.parse())?,
-        spec: readable(serde_json::from_str(text("spec")?))?,
+        spec,
         goal: match text("goal")? {
             "running" => Goal::Running,
             "stopped" => Goal::Stopped,

@@ -3,8 +3,13 @@
 //! A write that was acknowledged survives `kill -9` and a power cut (`synchronous = FULL`). The store knows rows and
 //! types of the contracts; it decides nothing.
 
+mod audit;
+mod groups;
 mod instances;
 mod sessions;
+#[cfg(test)]
+mod tests;
+mod tokens;
 mod users;
 
 use std::{path::Path, time::Duration};
@@ -14,8 +19,11 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
+pub(crate) use audit::Line;
+pub(crate) use groups::GroupId;
 pub(crate) use instances::{InstanceRow, NewInstance};
-pub(crate) use users::{NewUser, User, UserId};
+pub(crate) use tokens::NewToken;
+pub(crate) use users::{NewUser, User, UserChange, UserId};
 
 /// How long a writer waits for another one.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,6 +43,10 @@ pub(crate) enum StoreError {
     DiskFull(#[source] sqlx::Error),
     #[error("that name is taken")]
     Taken,
+    #[error("nobody would be left to administer the site")]
+    LastAdmin,
+    #[error("the user was removed meanwhile")]
+    UserGone,
     #[error("the store did not answer as it should")]
     Database(#[source] sqlx::Error),
     #[error("the store holds something that this version cannot read")]
@@ -57,6 +69,11 @@ impl Store {
             .await
             .map_err(|error| StoreError::Unreadable(error.into()))?;
         Ok(Self { pool })
+    }
+
+    /// A transaction that writes. It takes its turn at once: one that reads first and then writes could be refused.
+    async fn change(&self) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
+        Ok(self.pool.begin_with("begin immediate").await?)
     }
 
     /// Whether the store answers.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Store, StoreError, User, UserId, now, users};
+use super::{Line, Store, StoreError, User, UserId, audit, now, users};
 
 impl Store {
     pub(crate) async fn add_session(
@@ -10,26 +10,30 @@ impl Store {
         token_hash: &[u8],
         user: UserId,
         lasts: Duration,
+        line: &Line,
     ) -> Result<(), StoreError> {
         let now = now();
         let lasts = i64::try_from(lasts.as_millis()).unwrap_or(i64::MAX);
+        let mut change = self.change().await?;
         sqlx::query("insert into sessions (token_hash, user_id, created_at, expires_at) values (?, ?, ?, ?)")
             .bind(token_hash)
             .bind(user.0)
             .bind(now)
             .bind(now.saturating_add(lasts))
-            .execute(&self.pool)
+            .execute(&mut *change)
             .await?;
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
         Ok(())
     }
 
-    /// Whose session it is, while it lasts.
+    /// Whose session it is, while it lasts and its user may sign in.
     pub(crate) async fn session_user(&self, token_hash: &[u8]) -> Result<Option<User>, StoreError> {
-        let row = sqlx::query(
-            "select users.id, name, role, must_change_password
-             from sessions join users on users.id = sessions.user_id
-             where token_hash = ? and expires_at > ?",
-        )
+        let row = sqlx::query(users::select!(
+            "",
+            "join sessions on sessions.user_id = users.id
+             where token_hash = ? and expires_at > ? and disabled_at is null and removed_at is null"
+        ))
         .bind(token_hash)
         .bind(now())
         .fetch_optional(&self.pool)
@@ -37,8 +41,29 @@ impl Store {
         row.map(|row| users::user(&row)).transpose()
     }
 
-    pub(crate) async fn end_session(&self, token_hash: &[u8]) -> Result<(), StoreError> {
-        sqlx::query("delete from sessions where token_hash = ?").bind(token_hash).execute(&self.pool).await?;
+    /// Whether a session or a token still opens anything.
+    pub(crate) async fn still_opens(&self, token_hash: &[u8]) -> Result<bool, StoreError> {
+        let row = sqlx::query(
+            "select 1 from users
+             where disabled_at is null and removed_at is null and id in (
+                 select user_id from sessions where token_hash = ?1 and expires_at > ?2
+                 union all select user_id from tokens where token_hash = ?1 and expires_at > ?2)",
+        )
+        .bind(token_hash)
+        .bind(now())
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(row.is_some())
+    }
+
+    pub(crate) async fn end_session(&self, token_hash: &[u8], line: &Line) -> Result<(), StoreError> {
+        let mut change = self.change().await?;
+        sqlx::query("delete from sessions where token_hash = ?")
+            .bind(token_hash)
+            .execute(&mut *change)
+            .await?;
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
         Ok(())
     }
 

@@ -23,12 +23,13 @@ export function problemOf(error: unknown): ApiProblem {
 }
 
 function words(problem: ApiProblem, t: Translate): Record<string, string> {
-  const { field, kind, state, action, wanted, largest, ...rest } = problem.params ?? {}
+  const { field, kind, reason, state, action, wanted, largest, ...rest } = problem.params ?? {}
   const amount = (text: string | undefined) =>
     text !== undefined && field?.endsWith('_bytes') && /^\d+$/.test(text) ? formatBytes(Number(text)) : text
   const values: Record<string, string | undefined> = {
     ...rest,
     kind: kind && t(`errors:kind.${kind}`, { defaultValue: kind }),
+    reason: reason && (t(`errors:reason.${reason}`, { defaultValue: '' }) || undefined),
     field: field && t(`errors:field.${field}`, { defaultValue: field }),
     state: state && t(`instances:state.${state}`, { defaultValue: state }),
     action: action && t(`instances:action.${action}`, { defaultValue: action }),
@@ -72,7 +73,10 @@ export function problemText(error: unknown, t: Translate): ProblemText {
     what: what ?? problem.message,
     why: line('why'),
     hint: line('hint') ?? problem.hint ?? undefined,
-    details: what !== undefined && GENERAL.includes(problem.code) ? problem.message : undefined,
+    details:
+      what !== undefined && GENERAL.includes(problem.code) && !('reason' in values)
+        ? problem.message
+        : undefined,
     requestId: problem.request_id || undefined,
   }
 }

@@ -3,17 +3,18 @@
 //! The body of a create is where isolation is decided: no privileges, no host namespaces, no devices, nothing
 //! published, limits on processor, memory and processes. No request can change any of that.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use bollard::models::{
     ContainerCreateBody, ContainerInspectResponse, ContainerState, ContainerStateStatusEnum,
     ContainerSummary, ContainerSummaryStateEnum, HealthConfig, HostConfig, HostConfigLogConfig, Mount,
-    MountBindOptions, MountBindOptionsPropagationEnum, MountType, RestartPolicy, RestartPolicyNameEnum,
+    MountBindOptions, MountBindOptionsPropagationEnum, MountPoint, MountType, RestartPolicy,
+    RestartPolicyNameEnum,
 };
 use gateway_api::InstanceId;
 use jiff::Timestamp;
 
-use super::{LABEL_CLUSTER, LABEL_GENERATION, LABEL_INSTANCE, name};
+use super::{LABEL_CLUSTER, LABEL_GENERATION, LABEL_INSTANCE, LABEL_NETWORK, name};
 use crate::runtime::{Bind, Container, ImageId, Launch, Phase, RuntimeError, Sighting};
 
 /// Processes and threads of one instance: a fork bomb ends here.
@@ -27,9 +28,19 @@ const LOG_DRIVER: &str = "local";
 const LOG_FILE_BYTES: &str = "50m";
 const LOG_FILES: &str = "2";
 
-pub(super) fn body(cluster: &str, launch: &Launch<'_>) -> Result<ContainerCreateBody, RuntimeError> {
+/// What is the engine's to say about a new container, and not the request's.
+#[derive(Debug)]
+pub(super) struct Ground<'a> {
+    pub(super) cluster: &'a str,
+    pub(super) network: &'a str,
+    /// Whether the file system itself keeps the limit on the container's files.
+    pub(super) has_quota: bool,
+}
+
+pub(super) fn body(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<ContainerCreateBody, RuntimeError> {
     let labels = [
-        (LABEL_CLUSTER, cluster.to_owned()),
+        (LABEL_CLUSTER, ground.cluster.to_owned()),
+        (LABEL_NETWORK, launch.spec.user.clone()),
         (LABEL_INSTANCE, launch.instance.to_string()),
         (LABEL_GENERATION, launch.generation.to_string()),
     ];
@@ -44,15 +55,18 @@ pub(super) fn body(cluster: &str, launch: &Launch<'_>) -> Result<ContainerCreate
         stop_signal: Some("SIGTERM".to_owned()),
         image: Some(launch.image.0.clone()),
         labels: Some(labels.map(|(label, value)| (label.to_owned(), value)).into()),
-        host_config: Some(host_config(launch)?),
+        host_config: Some(host_config(ground, launch)?),
         ..ContainerCreateBody::default()
     })
 }
 
-fn host_config(launch: &Launch<'_>) -> Result<HostConfig, RuntimeError> {
+fn host_config(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<HostConfig, RuntimeError> {
     let spec = launch.spec;
     let memory = bytes("memory", spec.memory_bytes)?;
+    let size = |bytes: u64| HashMap::from([("size".to_owned(), bytes.to_string())]);
     Ok(HostConfig {
+        network_mode: Some(ground.network.to_owned()),
+        storage_opt: ground.has_quota.then(|| size(launch.disk_bytes)),
         nano_cpus: Some(nano_cpus(spec.cpus)?),
         memory: Some(memory),
         // The same as the memory: no swap on top.
@@ -85,7 +99,7 @@ fn mount(bind: &Bind) -> Mount {
     Mount {
         typ: Some(MountType::BIND),
         source: Some(bind.source.display().to_string()),
-        target: Some(bind.target.to_owned()),
+        target: Some(bind.target.clone()),
         read_only: Some(bind.read_only),
         bind_options: Some(MountBindOptions {
             propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
@@ -129,8 +143,9 @@ pub(super) fn sighting(summary: ContainerSummary) -> Option<Sighting> {
 pub(super) fn container(
     instance: &InstanceId,
     cluster: &str,
-    found: ContainerInspectResponse,
+    mut found: ContainerInspectResponse,
 ) -> Result<Container, RuntimeError> {
+    let (own_files, network) = (own_files(&mut found), network(&found));
     let labels = found.config.and_then(|config| config.labels).unwrap_or_default();
     let is = |label: &str, value: &str| labels.get(label).is_some_and(|found| found == value);
     if !is(LABEL_CLUSTER, cluster) || !is(LABEL_INSTANCE, instance.as_str()) {
@@ -144,7 +159,28 @@ pub(super) fn container(
         image: ImageId(found.image.ok_or_else(incomplete)?),
         phase: phase(&state),
         last_start: state.started_at.unwrap_or_default(),
+        user: labels.get(LABEL_NETWORK).cloned(),
+        network,
+        own_files,
     })
+}
+
+/// All that a container can write to on this machine's disk, apart from our mounts: its layer, the volumes that its
+/// image declares, and the three files that the engine puts over the image's.
+fn own_files(found: &mut ContainerInspectResponse) -> Vec<PathBuf> {
+    let layer = found.graph_driver.take().and_then(|mut driver| driver.data.remove("UpperDir"));
+    let Some(layer) = layer else { return Vec::new() };
+    let volume =
+        |mount: &MountPoint| (mount.typ.as_deref() == Some("volume")).then(|| mount.source.clone())?;
+    let volumes = found.mounts.iter().flatten().filter_map(volume);
+    let files = [found.hosts_path.clone(), found.hostname_path.clone(), found.resolv_conf_path.clone()];
+    let paths = std::iter::once(layer).chain(volumes).chain(files.into_iter().flatten());
+    paths.filter(|path| !path.is_empty()).map(PathBuf::from).collect()
+}
+
+fn network(found: &ContainerInspectResponse) -> Option<String> {
+    let mode = found.host_config.as_ref()?.network_mode.as_ref()?;
+    found.network_settings.as_ref()?.networks.as_ref()?.get(mode)?.network_id.clone()
 }
 
 fn phase(state: &ContainerState) -> Phase {

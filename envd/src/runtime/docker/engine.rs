@@ -91,7 +91,7 @@ impl Engine {
         .await
         .unwrap_or_else(|_| Err(too_slow(what, limit)));
         if let Ok(Err(error)) = &answer
-            && is_away(error)
+            && (is_away(error) || is_nonsense(error))
         {
             *self.docker.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
@@ -115,6 +115,17 @@ fn is_away(error: &DockerError) -> bool {
     )
 }
 
+/// Whether an answer came that no engine gives.
+fn is_nonsense(error: &DockerError) -> bool {
+    matches!(
+        error,
+        DockerError::JsonDataError { .. }
+            | DockerError::JsonSerdeError { .. }
+            | DockerError::StrParseError { .. }
+            | DockerError::APIVersionParseError {}
+    )
+}
+
 /// Our error for the engine's.
 #[expect(clippy::needless_pass_by_value, reason = "it is used as a function in `map_err`")]
 pub(super) fn runtime_error(error: DockerError) -> RuntimeError {
@@ -124,6 +135,9 @@ pub(super) fn runtime_error(error: DockerError) -> RuntimeError {
     }
     if is_away(&error) {
         return RuntimeError::Unreachable { why };
+    }
+    if is_nonsense(&error) {
+        return RuntimeError::Unreachable { why: format!("what it says is not understood: {why}") };
     }
     if let DockerError::DockerResponseServerError { status_code, .. } = error {
         // Conflicts and what is missing pass when things move; a bad request stays a bad request.

@@ -23,9 +23,18 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 pub(super) async fn ensure(
     engine: &Engine,
     reference: &str,
+    before: Option<ImageId>,
+    registries: Option<&[String]>,
     progress: impl FnMut(Progress) + Send,
 ) -> Result<ImageId, RuntimeError> {
-    let name = parse(reference)?.whole();
+    let name = parse(reference)?;
+    allowed(&name, registries)?;
+    if let Some(before) = before
+        && look_up(engine, &before.0).await?.is_some()
+    {
+        return Ok(before);
+    }
+    let name = name.whole();
     if let Some(id) = look_up(engine, &name).await? {
         return Ok(id);
     }
@@ -61,6 +70,18 @@ fn parse(reference: &str) -> Result<Reference, RuntimeError> {
         return Err(bad("ids are not accepted, use a name such as `debian:12`"));
     }
     reference.parse().map_err(|error: oci_spec::distribution::ParseError| bad(&error.to_string()))
+}
+
+/// Images of this machine's own come from no registry.
+fn allowed(name: &Reference, registries: Option<&[String]>) -> Result<(), RuntimeError> {
+    let Some(registries) = registries else { return Ok(()) };
+    let registry = name.registry();
+    if name.whole().starts_with(OWN_IMAGES) || registries.iter().any(|one| one == registry) {
+        return Ok(());
+    }
+    let names: Vec<_> = registries.iter().map(|one| format!("`{one}`")).collect();
+    let allowed = if names.is_empty() { "this machine".to_owned() } else { names.join(" or ") };
+    Err(RuntimeError::RegistryNotAllowed { registry: registry.to_owned(), allowed })
 }
 
 async fn look_up(engine: &Engine, name: &str) -> Result<Option<ImageId>, RuntimeError> {
@@ -179,6 +200,26 @@ mod tests {
         for id in [hex, &format!("sha256:{hex}"), "", "UPPER", "a b", "x:"] {
             assert!(matches!(parse(id), Err(RuntimeError::BadImage { .. })), "{id}");
         }
+    }
+
+    #[test]
+    fn only_from_registries_that_the_site_allows() {
+        let check = |reference: &str, registries: Option<&[&str]>| {
+            let registries =
+                registries.map(|names| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+            allowed(&parse(reference).unwrap(), registries.as_deref()).is_ok()
+        };
+        assert!(check("ghcr.io/a/b", None));
+        assert!(
+            check("debian", Some(&["docker.io"])) && check("quay.io/a/b:1", Some(&["docker.io", "quay.io"]))
+        );
+        assert!(
+            !check("ghcr.io/a/b", Some(&["docker.io"]))
+                && !check("docker.io.evil.org/a/b", Some(&["docker.io"]))
+        );
+        assert!(
+            check("localhost/berth/base", Some(&[])) && !check("localhost/other/base", Some(&["docker.io"]))
+        );
     }
 
     #[test]

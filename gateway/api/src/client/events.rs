@@ -67,6 +67,17 @@ impl Events {
         }
     }
 
+    /// Waits until the gateway has said anything at all; `None` when the connection has ended.
+    pub async fn begun(&mut self) -> Option<Result<(), ClientError>> {
+        match self.chunks.next().await? {
+            Ok(chunk) => {
+                self.reader.push(&chunk);
+                Some(Ok(()))
+            }
+            Err(cause) => Some(Err(ClientError::unreachable(&self.url, cause))),
+        }
+    }
+
     /// The same as a [`Stream`].
     pub fn into_stream(self) -> impl Stream<Item = Result<Event, ClientError>> {
         futures_util::stream::unfold(self, |mut events| async { Some((events.next().await?, events)) })

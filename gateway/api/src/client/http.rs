@@ -115,6 +115,12 @@ impl Client {
         self.call(Method::GET, path, None::<&()>).await
     }
 
+    /// The same for an address with a query.
+    pub(super) async fn get_url<T: DeserializeOwned>(&self, url: Url) -> Result<T, ClientError> {
+        let answer = self.send(self.plain(Method::GET, url.clone(), None::<&()>), &url).await?;
+        read(answer, &url).await
+    }
+
     /// A call that answers with JSON.
     pub(super) async fn call<T: DeserializeOwned>(
         &self,
@@ -124,9 +130,7 @@ impl Client {
     ) -> Result<T, ClientError> {
         let url = self.url(path)?;
         let answer = self.send(self.plain(method, url.clone(), body), &url).await?;
-        let body = bounded(answer, &url).await?;
-        serde_json::from_slice(&body)
-            .map_err(|cause| ClientError::protocol(&url, format!("the answer is not understood: {cause}")))
+        read(answer, &url).await
     }
 
     /// A call that answers with nothing.
@@ -141,7 +145,7 @@ impl Client {
         Ok(())
     }
 
-    fn plain(&self, method: Method, url: Url, body: Option<&impl Serialize>) -> RequestBuilder {
+    pub(super) fn plain(&self, method: Method, url: Url, body: Option<&impl Serialize>) -> RequestBuilder {
         let request = self.request(method, url).timeout(CALL_LIMIT);
         match body {
             Some(body) => request.json(body),
@@ -177,6 +181,12 @@ fn bearer(mut token: String) -> Result<HeaderValue, &'static str> {
         .map_err(|_| "the token given for it holds characters that no token has")?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+pub(super) async fn read<T: DeserializeOwned>(answer: Response, url: &Url) -> Result<T, ClientError> {
+    let body = bounded(answer, url).await?;
+    serde_json::from_slice(&body)
+        .map_err(|cause| ClientError::protocol(url, format!("the answer is not understood: {cause}")))
 }
 
 async fn bounded(mut answer: Response, url: &Url) -> Result<Vec<u8>, ClientError> {

@@ -20,9 +20,12 @@ pub(crate) struct Ls {
     /// Print JSON
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
-    /// Print names only
+    /// Print names only; ids with `--all`
     #[arg(short, long)]
     quiet: bool,
+    /// Not only yours but all that you may see: the group's for its leader, everyone's for an admin
+    #[arg(short, long)]
+    all: bool,
 }
 
 #[derive(Debug, Args)]
@@ -42,13 +45,20 @@ pub(crate) struct Json {
 }
 
 pub(crate) async fn ls(arguments: &Ls, session: &Session) -> anyhow::Result<Status> {
-    let instances = session.client.instances().await?;
+    let instances = if arguments.all {
+        session.client.visible_instances().await?
+    } else {
+        session.client.instances().await?
+    };
     if arguments.json {
         output::json(&instances)?;
     } else if arguments.quiet {
         for instance in &instances {
-            output::data(instance.name.as_str())?;
+            // A name says nothing to those who have not given it.
+            output::data(if arguments.all { instance.id.as_str() } else { instance.name.as_str() })?;
         }
+    } else if arguments.all {
+        output::data(&everyones_table(&instances, session.words, Timestamp::now()))?;
     } else if instances.is_empty() {
         output::say(session.words.no_instances());
     } else {
@@ -102,6 +112,33 @@ fn instance_table(instances: &[Instance], words: Words, now: Timestamp) -> Strin
             size::display(instance.memory_bytes),
             instance.gpus.to_string(),
             output::age(instance.created_at, now),
+        ]
+    };
+    output::table(words, titles, instances.iter().map(row))
+}
+
+/// With the owner and the id, by which others reach an instance.
+fn everyones_table(instances: &[Instance], words: Words, now: Timestamp) -> String {
+    let titles = [
+        Title::User,
+        Title::Name,
+        Title::State,
+        Title::Cpus,
+        Title::Memory,
+        Title::Gpus,
+        Title::Age,
+        Title::Id,
+    ];
+    let row = |instance: &Instance| {
+        [
+            instance.user.to_string(),
+            instance.name.to_string(),
+            words.state(&instance.status).to_owned(),
+            instance.cpus.to_string(),
+            size::display(instance.memory_bytes),
+            instance.gpus.to_string(),
+            output::age(instance.created_at, now),
+            instance.id.to_string(),
         ]
     };
     output::table(words, titles, instances.iter().map(row))

@@ -3,7 +3,7 @@
 //! In English the gateway's own sentence is the best there is; only hints that speak of the console are replaced by
 //! ones that name a command. In Chinese everything is said here, and values come from `params`.
 
-use gateway_api::{Code, Problem};
+use gateway_api::{Code, Problem, error::Reason};
 
 use super::{
     Language::{Chinese, English},
@@ -19,7 +19,7 @@ impl Words {
         };
         let hint = self.own_hint(problem).or_else(|| match self.0 {
             English => problem.hint.clone(),
-            Chinese => chinese_hint(problem.code).map(str::to_owned),
+            Chinese => chinese_hint(problem).map(str::to_owned),
         });
         (what, hint)
     }
@@ -44,16 +44,29 @@ impl Words {
                     Chinese => format!("`berth show {name}` 可查看其状态"),
                 }
             }
+            Code::UserRemoved => {
+                let name = problem.params.get("name").map_or("NAME", String::as_str);
+                match self.0 {
+                    English => {
+                        format!("`berth user restore {name}` brings the account back; or choose another name")
+                    }
+                    Chinese => format!("`berth user restore {name}` 可恢复该账号；也可换一个名称"),
+                }
+            }
             Code::BadCredentials
             | Code::TooManyAttempts
             | Code::Forbidden
             | Code::NotFound
             | Code::BadName
             | Code::NameTaken
+            | Code::AlreadyExists
+            | Code::LastAdmin
+            | Code::InUse
             | Code::BadImage
             | Code::BadValue
             | Code::WeakPassword
             | Code::BadBody
+            | Code::UnknownField
             | Code::BodyTooLarge
             | Code::CrossSite
             | Code::ClusterUnreachable
@@ -80,9 +93,19 @@ fn chinese(problem: &Problem) -> String {
         },
         Code::BadName => with_value("名称不符合要求", param("name")),
         Code::NameTaken => with_value("您已有同名的实例", param("name")),
+        Code::AlreadyExists => match (param("kind"), param("name")) {
+            (_, "") => "名称已被使用".to_owned(),
+            (kind, name) => format!("已有名为 `{name}` 的{}", self::kind(kind)),
+        },
+        Code::UserRemoved => with_value("该名称属于一个已移除、仍可恢复的用户", param("name")),
+        Code::LastAdmin => with_value("这是最后一位管理员，不能移除、停用或降级", param("name")),
+        Code::InUse => match (param("kind"), param("name")) {
+            (_, "") => "仍在使用中，不能删除".to_owned(),
+            (kind, name) => format!("{} `{name}` 仍在使用中，不能删除", self::kind(kind)),
+        },
         Code::BadImage => with_value("镜像地址不符合格式", param("reference")),
         Code::ImageNotFound => with_value("找不到镜像", param("reference")),
-        Code::BadValue => match param("why") {
+        Code::BadValue => match reason(param("reason")).unwrap_or(param("why")) {
             "" => format!("“{}”的值不符合要求", field()),
             why => format!("“{}”的值不符合要求：{why}", field()),
         },
@@ -99,6 +122,7 @@ fn chinese(problem: &Problem) -> String {
             format!("实例当前状态为“{}”，不能执行“{}”", state(param("state")), action(param("action")))
         }
         Code::BadBody => format!("网关无法读取请求：{}", problem.message),
+        Code::UnknownField => with_value("请求中有网关不认识的字段", param("field")),
         Code::BodyTooLarge => "请求过大".to_owned(),
         Code::CrossSite => "请求来自其他站点".to_owned(),
         Code::ClusterUnreachable => "集群没有响应".to_owned(),
@@ -111,22 +135,31 @@ fn chinese(problem: &Problem) -> String {
     }
 }
 
-fn chinese_hint(code: Code) -> Option<&'static str> {
-    Some(match code {
+fn chinese_hint(problem: &Problem) -> Option<&'static str> {
+    Some(match problem.code {
         Code::Unauthenticated => "请运行 `berth login` 登录",
         Code::BadCredentials => "请检查两者，并留意大写锁定和输入法",
         Code::TooManyAttempts => "请等一分钟再试",
         Code::Forbidden => "请联系管理员开通",
         Code::NotFound => "请对照列表检查名称",
-        Code::BadName => "请使用字母、数字和下划线，最多 27 个字符",
+        Code::BadName => match problem.params.get("kind").map(String::as_str) {
+            Some("user" | "group" | "workspace") => {
+                "请使用 2 至 32 个小写字母、数字、`.`、`_` 或 `-`，以字母或数字开头"
+            }
+            Some("token") => "请使用一行文字，1 至 64 个字节",
+            Some(_) | None => "请使用字母、数字和下划线，最多 27 个字符",
+        },
         Code::NameTaken => "请换一个名称，或先删除另一个实例",
+        Code::AlreadyExists | Code::UserRemoved => "请换一个名称",
+        Code::LastAdmin => "请先让另一位用户成为管理员",
+        Code::InUse => "请先移出其中的成员",
         Code::BadImage => "请写成 `registry.example.org/team/image:tag` 的形式",
         Code::ImageNotFound => "请检查拼写和标签",
         Code::BadValue => "请修改后重试",
         Code::TooLarge => "请减少申请量",
         Code::WeakPassword => "至少 8 个字符，几个互不相关的词最好",
         Code::WrongState => "请等状态变化后再试",
-        Code::BadBody => "berth 与网关的版本可能不一致，请更新 berth",
+        Code::BadBody | Code::UnknownField => "berth 与网关的版本可能不一致，请更新 berth",
         Code::BodyTooLarge => "请减少一次发送的内容",
         Code::CrossSite => "请检查您与网关之间的代理设备",
         Code::ClusterUnreachable | Code::EngineUnreachable => "请稍后重试；如果一直如此，请联系管理员",
@@ -141,11 +174,42 @@ fn with_value(what: &str, value: &str) -> String {
     if value.is_empty() { what.to_owned() } else { format!("{what}：`{value}`") }
 }
 
+/// Why a value cannot be used.
+fn reason(word: &str) -> Option<&'static str> {
+    let reason: Reason = serde_json::from_value(word.into()).ok()?;
+    Some(match reason {
+        Reason::Negative => "不能为负数",
+        Reason::CpusTooFew => "至少为 0.01",
+        Reason::MemoryTooSmall => "至少为 64 MiB",
+        Reason::Zero => "必须大于 0",
+        Reason::MoreThanMemory => "不能超过实例的内存",
+        Reason::TooManyVariables => "变量不能超过 256 个",
+        Reason::VariablesTooLong => "所有变量合计不能超过 64 KiB",
+        Reason::VariableNameEmpty => "有变量名为空",
+        Reason::VariableNameHasEquals => "有变量名含有 `=`",
+        Reason::VariableNameHasNewline => "有变量名含有换行",
+        Reason::VariableNameHasNul => "有变量名含有空字符（NUL）",
+        Reason::VariableNameHasControl => "有变量名含有控制字符",
+        Reason::VariableValueHasNul => "有变量值含有空字符（NUL）",
+        Reason::CommandFirstWordEmpty => "第一个词为空",
+        Reason::CommandHasNul => "其中含有空字符（NUL）",
+        Reason::CommandTooLong => "不能超过 128 KiB",
+        Reason::DaysOutOfRange => "须在 1 至 366 之间",
+        Reason::LimitOutOfRange => "须在 1 至 1000 之间",
+        Reason::NothingToChange => "没有任何要修改的内容",
+        Reason::NoSuchGroup => "没有这个用户组",
+        Reason::Unknown => return None,
+    })
+}
+
 fn kind(kind: &str) -> &str {
     match kind {
         "instance" => "实例",
         "image" => "镜像",
         "user" => "用户",
+        "group" => "用户组",
+        "workspace" => "工作空间",
+        "token" => "访问令牌",
         "node" => "节点",
         "terminal" => "终端",
         "" => "内容",
@@ -166,6 +230,10 @@ fn field(field: &str) -> &str {
         "argv" => "命令",
         "terminal" => "终端",
         "user" => "用户名",
+        "group" => "用户组",
+        "days" => "有效天数",
+        "limit" => "每页条数",
+        "port" => "端口",
         "password" => "密码",
         other => other,
     }

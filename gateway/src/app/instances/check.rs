@@ -1,7 +1,7 @@
 //! What a request for an instance may ask for. Each mistake has a sentence of its own.
 
 use envd_api::control::NodeReport;
-use gateway_api::{CreateInstance, instance::MEMORY_MIN_BYTES};
+use gateway_api::{CreateInstance, error::Reason, instance::MEMORY_MIN_BYTES};
 use oci_spec::distribution::Reference;
 
 use crate::error::Error;
@@ -41,16 +41,15 @@ pub(super) fn request(wanted: &CreateInstance, node: Option<&NodeReport>) -> Res
 
 fn resources(wanted: &CreateInstance) -> Result<(), Error> {
     if !wanted.cpus.is_finite() || wanted.cpus < 0.01 {
-        return Err(bad("cpus", "it must be at least 0.01"));
+        let reason = if wanted.cpus < 0.0 { Reason::Negative } else { Reason::CpusTooFew };
+        return Err(Error::unfit("cpus", reason));
     }
     if wanted.memory_bytes < MEMORY_MIN_BYTES {
-        return Err(bad("memory_bytes", "it must be at least 64 MiB"));
+        return Err(Error::unfit("memory_bytes", Reason::MemoryTooSmall));
     }
     match wanted.shm_bytes {
-        Some(0) => Err(bad("shm_bytes", "it must be more than 0")),
-        Some(shm) if shm > wanted.memory_bytes => {
-            Err(bad("shm_bytes", "it must not be more than the instance's memory"))
-        }
+        Some(0) => Err(Error::unfit("shm_bytes", Reason::Zero)),
+        Some(shm) if shm > wanted.memory_bytes => Err(Error::unfit("shm_bytes", Reason::MoreThanMemory)),
         Some(_) | None => Ok(()),
     }
 }
@@ -71,17 +70,29 @@ fn fits(wanted: &CreateInstance, node: &NodeReport) -> Result<(), Error> {
 
 fn environment(wanted: &CreateInstance) -> Result<(), Error> {
     if wanted.env.len() > ENV_MAX {
-        return Err(bad("env", "there are more than 256 variables"));
+        return Err(Error::unfit("env", Reason::TooManyVariables));
     }
     if wanted.env.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>() > ENV_BYTES_MAX {
-        return Err(bad("env", "the variables are longer than 64 KiB together"));
+        return Err(Error::unfit("env", Reason::VariablesTooLong));
     }
     for (key, value) in &wanted.env {
-        if key.is_empty() || key.contains('=') || key.chars().any(char::is_control) {
-            return Err(bad("env", "a variable's name is empty, or holds `=` or a control character"));
-        }
-        if value.contains('\0') {
-            return Err(Error::BadValue { field: "env", why: format!("the value of `{key}` holds a NUL") });
+        let wrong = if key.is_empty() {
+            Some(Reason::VariableNameEmpty)
+        } else if key.contains('=') {
+            Some(Reason::VariableNameHasEquals)
+        } else if key.contains('\0') {
+            Some(Reason::VariableNameHasNul)
+        } else if key.contains(['\n', '\r']) {
+            Some(Reason::VariableNameHasNewline)
+        } else if key.chars().any(char::is_control) {
+            Some(Reason::VariableNameHasControl)
+        } else if value.contains('\0') {
+            Some(Reason::VariableValueHasNul)
+        } else {
+            None
+        };
+        if let Some(reason) = wrong {
+            return Err(Error::unfit("env", reason));
         }
     }
     Ok(())
@@ -89,19 +100,15 @@ fn environment(wanted: &CreateInstance) -> Result<(), Error> {
 
 fn command(wanted: &CreateInstance) -> Result<(), Error> {
     if wanted.command.first().is_some_and(String::is_empty) {
-        return Err(bad("command", "its first word is empty"));
+        return Err(Error::unfit("command", Reason::CommandFirstWordEmpty));
     }
     if wanted.command.iter().any(|word| word.contains('\0')) {
-        return Err(bad("command", "a word of it holds a NUL"));
+        return Err(Error::unfit("command", Reason::CommandHasNul));
     }
     if wanted.command.iter().map(String::len).sum::<usize>() > COMMAND_BYTES_MAX {
-        return Err(bad("command", "it is longer than 128 KiB"));
+        return Err(Error::unfit("command", Reason::CommandTooLong));
     }
     Ok(())
-}
-
-fn bad(field: &'static str, why: &str) -> Error {
-    Error::BadValue { field, why: why.to_owned() }
 }
 
 fn gibibytes(bytes: u64) -> String {
@@ -114,7 +121,7 @@ fn gibibytes(bytes: u64) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use envd_api::control::EngineState;
+    use envd_api::control::{DiskLimit, EngineState, Tenants};
 
     use super::*;
 
@@ -139,10 +146,13 @@ mod tests {
             memory_bytes: 4 << 30,
             gpus: 0,
             engine: EngineState::Ready,
+            tenants: Tenants::Apart,
+            disk: DiskLimit::Polled,
         };
         let env = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
         let mistakes = [
             CreateInstance { cpus: 0.0, ..asks() },
+            CreateInstance { cpus: -1.0, ..asks() },
             CreateInstance { cpus: f64::NAN, ..asks() },
             CreateInstance { cpus: 3.0, ..asks() },
             CreateInstance { memory_bytes: 1, ..asks() },
@@ -153,6 +163,8 @@ mod tests {
             CreateInstance { env: env("", ""), ..asks() },
             CreateInstance { env: env("A=B", ""), ..asks() },
             CreateInstance { env: env("A\nB", ""), ..asks() },
+            CreateInstance { env: env("A\0B", ""), ..asks() },
+            CreateInstance { env: env("A\tB", ""), ..asks() },
             CreateInstance { env: env("A", "\0"), ..asks() },
             CreateInstance { command: vec![String::new()], ..asks() },
             CreateInstance { command: vec!["a\0".to_owned()], ..asks() },

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Runs once before gateway and envd: the data directory with the owners that the
+# two need. See make_data in deploy/install.sh for why it is so.
+set -eu
+install -d -m 1770 -o root -g berth "$BERTH_DATA"
+install -d -m 0755 -o root -g root "$BERTH_DATA/agent" "$BERTH_DATA/door"
+install -d -m 0700 -o root -g root "$BERTH_DATA/home"
+install -d -m 0700 -o berth -g berth "$BERTH_DATA/keys"
+[ -e "$BERTH_DATA/envd.lock" ] || install -m 0600 -o root -g root /dev/null "$BERTH_DATA/envd.lock"
+if [ ! -e "$BERTH_DATA/berth.toml" ]; then
+  sed "s/^#gateway_user = .*/gateway_user = $(id -u berth)/" /usr/local/share/doc/berth/berth.example.toml \
+    >"$BERTH_DATA/berth.toml.new"
+  chown root:berth "$BERTH_DATA/berth.toml.new"
+  chmod 0640 "$BERTH_DATA/berth.toml.new"
+  mv "$BERTH_DATA/berth.toml.new" "$BERTH_DATA/berth.toml"
+fi

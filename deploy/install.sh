@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Installs Berth on this machine, or brings it up to this version: programs, the
+# user `berth`, the data directory, systemd units, an example of the settings.
+# Safe to run again: settings and data that are there stay as they are.
+#
+#   deploy/install.sh [--no-start]
+#   deploy/install.sh --uninstall     stops and removes the programs; the data stays
+#
+# DESTDIR and BERTH_BIN (where the built programs are) may be set.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+programs=${BERTH_BIN:-$here/../bin}
+root=${DESTDIR:-}
+bin=$root/usr/local/bin
+doc=$root/usr/local/share/doc/berth
+units=$root/etc/systemd/system
+data=$root/var/lib/berth
+user=berth
+
+say() { echo "install: $*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+has_systemd() { [[ -z $root && -d /run/systemd/system ]]; }
+
+uninstall() {
+  if has_systemd; then systemctl disable --now berth-gateway.service berth-envd.service 2>/dev/null || true; fi
+  rm -f "$bin"/{gateway,envd,envd-agent,berth} "$units"/berth-{gateway,envd}.service
+  rm -rf "$doc"
+  if has_systemd; then systemctl daemon-reload; fi
+  say "removed; the data in $data, the user \`$user\` and the instances are still there"
+}
+
+# By rename, so that a program that runs is left in peace until it is restarted.
+put() {
+  local mode=$1 from=$2 to=$3
+  install -D -m "$mode" "$from" "$to.new"
+  mv -f "$to.new" "$to"
+}
+
+make_user() {
+  if ! getent passwd "$user" >/dev/null; then
+    useradd --system --user-group --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin "$user"
+    say "made the user \`$user\`"
+  fi
+}
+
+# Both write here. The gateway's user may make files of its own, but can neither
+# rename nor replace envd's (the sticky bit): what faces the network must not be
+# able to put a directory of its choosing in the way of a process that is root.
+make_data() {
+  install -d -m 1770 -o root -g "$user" "$data"
+  install -d -m 0755 -o root -g root "$data"/{agent,door}
+  install -d -m 0700 -o root -g root "$data"/home
+  install -d -m 0700 -o "$user" -g "$user" "$data"/keys
+  # envd opens it by name: it is root's before anyone else can make it.
+  [[ -e $data/envd.lock ]] || install -m 0600 -o root -g root /dev/null "$data/envd.lock"
+}
+
+# The number of the user is what envd needs to know to let the gateway in.
+make_settings() {
+  local settings=$data/berth.toml
+  if [[ -e $settings ]]; then
+    say "kept $settings; \`diff\` it with $doc/berth.example.toml for new keys"
+  else
+    sed "s/^#gateway_user = .*/gateway_user = $(id -u "$user")/" "$here/berth.example.toml" >"$settings.new"
+    chown "root:$user" "$settings.new"
+    chmod 0640 "$settings.new"
+    mv "$settings.new" "$settings"
+    say "wrote $settings"
+  fi
+  grep -q "^gateway_user = $(id -u "$user")\$" "$settings" ||
+    say "set \`gateway_user = $(id -u "$user")\` below [envd] in $settings, or the gateway cannot reach envd"
+}
+
+case ${1:-} in
+  --uninstall | --no-start | "") ;;
+  *) fail "unknown argument \`$1\`; there are --no-start and --uninstall" ;;
+esac
+((EUID == 0)) || fail "run this as root"
+if [[ ${1:-} == --uninstall ]]; then
+  uninstall
+  exit 0
+fi
+
+all=(gateway envd envd-agent berth)
+for program in "${all[@]}"; do
+  [[ -x $programs/$program ]] || fail "there is no $programs/$program; run \`make build\` first, or set BERTH_BIN"
+done
+
+make_user
+for program in "${all[@]}"; do put 0755 "$programs/$program" "$bin/$program"; done
+put 0644 "$here/berth.example.toml" "$doc/berth.example.toml"
+for unit in berth-gateway berth-envd; do put 0644 "$here/systemd/$unit.service" "$units/$unit.service"; done
+make_data
+make_settings
+
+if ! has_systemd || [[ ${1:-} == --no-start ]]; then
+  say "installed; start berth-envd and berth-gateway when you are ready"
+  exit 0
+fi
+systemctl daemon-reload
+systemctl enable berth-envd.service berth-gateway.service
+systemctl restart berth-envd.service berth-gateway.service
+say "running; the first password is in \`journalctl -u berth-gateway\`, and \`berth doctor --server /var/lib/berth\` looks at everything"

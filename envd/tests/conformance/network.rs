@@ -1,0 +1,192 @@
+//! Users are kept apart from each other and from this machine.
+
+use std::{
+    io::Write,
+    net::TcpListener,
+    process::{Command, Stdio},
+    thread,
+};
+
+use envd_api::control::{Failure, InstanceSpec, Observation, Tenants};
+use gateway_api::{Goal, InstanceId};
+
+use crate::cluster::{Cluster, docker, inspect, name, spec, wait_until};
+
+fn of(user: &str) -> InstanceSpec {
+    InstanceSpec { user: user.to_owned(), ..spec() }
+}
+
+async fn run(cluster: &Cluster, spec: &InstanceSpec) -> InstanceId {
+    let id = InstanceId::new();
+    cluster.put(&id, 1, Goal::Running, spec).await;
+    cluster.wait_for_running(&id, 1).await;
+    id
+}
+
+/// An instance that serves at port 8000, once it does.
+async fn serving(cluster: &Cluster, user: &str) -> InstanceId {
+    let command = ["python3", "-m", "http.server", "8000"].map(str::to_owned).to_vec();
+    let id = run(cluster, &InstanceSpec { command, ..of(user) }).await;
+    wait_until("it serves", async || reaches(&id, "127.0.0.1", 8000)).await;
+    id
+}
+
+/// Whether an instance gets through to an address.
+fn reaches(id: &InstanceId, address: &str, port: u16) -> bool {
+    let line = format!("exec 3<>/dev/tcp/{address}/{port}");
+    let command = ["exec", &name(id), "timeout", "3", "bash", "-c", &line];
+    let status = Command::new("docker").args(command).stderr(Stdio::null()).status();
+    status.unwrap().success()
+}
+
+fn address(id: &InstanceId) -> String {
+    inspect(id, "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}")
+}
+
+fn host_address(id: &InstanceId) -> String {
+    inspect(id, "{{range .NetworkSettings.Networks}}{{.Gateway}}{{end}}")
+}
+
+/// The rules that name something of this cluster.
+fn rules(cluster: &Cluster) -> Vec<String> {
+    let bridges = docker(&[
+        "network",
+        "ls",
+        "--filter",
+        &format!("label={}", cluster.label()),
+        "--format",
+        "{{.Name}}",
+    ]);
+    let short = bridges.lines().next().and_then(|name| name.split('-').nth(1)).unwrap_or("-").to_owned();
+    rules_with(&short)
+}
+
+fn rules_with(short: &str) -> Vec<String> {
+    let all = Command::new("iptables").args(["-w", "10", "-S"]).output().unwrap();
+    String::from_utf8_lossy(&all.stdout)
+        .lines()
+        .filter(|rule| rule.contains(short))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[tokio::test]
+async fn a_user_reaches_their_own_instances_and_nobody_elses() {
+    let cluster = Cluster::new().await;
+    let server = serving(&cluster, "alice").await;
+    let (own, other) = (run(&cluster, &of("alice")).await, run(&cluster, &of("bob")).await);
+    assert_eq!(cluster.networks().len(), 2);
+    assert!(reaches(&own, &address(&server), 8000), "one's own");
+    assert!(!reaches(&other, &address(&server), 8000), "somebody else's");
+    assert_eq!(
+        docker(&["exec", &name(&own), "cat", "/proc/net/if_inet6"]),
+        "",
+        "the rules know nothing of IPv6"
+    );
+    assert_eq!(cluster.client.node().await.unwrap().tenants, Tenants::Apart);
+}
+
+#[tokio::test]
+async fn nobody_reaches_this_machine_or_the_metadata() {
+    let cluster = Cluster::new().await;
+    let id = run(&cluster, &of("alice")).await;
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || listener.incoming().for_each(|stream| drop(stream.unwrap().write_all(b"hello"))));
+    let own = docker(&["network", "inspect", "bridge", "-f", "{{(index .IPAM.Config 0).Gateway}}"]);
+    for address in [host_address(&id).as_str(), own.trim()] {
+        let by_host = std::net::TcpStream::connect((address, port));
+        assert!(by_host.is_ok(), "the listener is there: {address}:{port}");
+        assert!(!reaches(&id, address, port), "{address}:{port}");
+    }
+    assert!(!reaches(&id, "169.254.169.254", 80));
+    let chain = rules(&cluster);
+    assert!(chain.iter().any(|rule| rule.contains("169.254.0.0/16 -j DROP")), "{chain:?}");
+}
+
+#[tokio::test]
+async fn networks_and_rules_go_with_the_last_instance() {
+    let cluster = Cluster::new().await;
+    let (one, two) = (run(&cluster, &of("alice")).await, run(&cluster, &of("alice")).await);
+    let short = docker(&["network", "inspect", "-f", "{{.Name}}", &cluster.networks()[0]]);
+    let short = short.split('-').nth(1).unwrap();
+    cluster.put(&one, 2, Goal::Deleted, &of("alice")).await;
+    cluster.wait_for_absent(&one, 2).await;
+    assert_eq!(cluster.networks().len(), 1, "somebody still needs it");
+    cluster.put(&two, 2, Goal::Stopped, &of("alice")).await;
+    cluster.wait_for_exit(&two, 2).await;
+    assert_eq!(cluster.networks().len(), 1, "a stopped instance wants it back");
+    assert_ne!(rules_with(short), [""; 0]);
+
+    cluster.put(&two, 3, Goal::Deleted, &of("alice")).await;
+    cluster.wait_for_absent(&two, 3).await;
+    wait_until("no network is left", async || cluster.networks().is_empty()).await;
+    wait_until("no rule is left", async || rules_with(short).is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_network_that_somebody_removed_and_rules_that_somebody_flushed_come_back() {
+    let (mut cluster, user) = (Cluster::new().await, of("alice"));
+    let id = run(&cluster, &user).await;
+    cluster.put(&id, 2, Goal::Stopped, &user).await;
+    cluster.wait_for_exit(&id, 2).await;
+    let short = docker(&["network", "inspect", "-f", "{{.Name}}", &cluster.networks()[0]]);
+    let chain = format!("BERTH-{}", short.split('-').nth(1).unwrap());
+    let before = rules(&cluster);
+    docker(&["network", "rm", &cluster.networks()[0]]);
+    cluster.put(&id, 3, Goal::Running, &user).await;
+    cluster.wait_for_running(&id, 3).await;
+    assert!(!address(&id).is_empty());
+
+    assert!(Command::new("iptables").args(["-w", "10", "-F", &chain]).status().unwrap().success());
+    cluster.kill_and_start().await;
+    wait_until("the rules are back", async || rules(&cluster) == before).await;
+}
+
+#[tokio::test]
+async fn purge_leaves_nothing_on_the_network_and_all_the_rest() {
+    let mut cluster = Cluster::new().await;
+    let id = run(&cluster, &of("alice")).await;
+    let short = docker(&["network", "inspect", "-f", "{{.Name}}", &cluster.networks()[0]]);
+    let refused = cluster.command().arg("purge").status().unwrap();
+    assert!(!refused.success(), "not while envd runs");
+    cluster.kill();
+    assert!(!cluster.command().arg("purge").status().unwrap().success(), "an instance still uses it");
+    docker(&["stop", "-t", "0", &name(&id)]);
+    assert!(cluster.command().arg("purge").status().unwrap().success(), "{}", cluster.log());
+    assert_eq!(cluster.networks(), [""; 0]);
+    assert_eq!(rules_with(short.split('-').nth(1).unwrap()), [""; 0]);
+    assert!(cluster.containers().len() == 1 && cluster.data.path().join("home/alice").is_dir());
+    cluster.start().await;
+    cluster.put(&id, 2, Goal::Running, &of("alice")).await;
+    cluster.wait_for_running(&id, 2).await;
+}
+
+#[tokio::test]
+async fn without_a_firewall_nothing_is_started_unless_the_site_says_so() {
+    // Root without the right to change rules.
+    const CONFINED: [&str; 2] = ["--bounding-set=-net_admin", "--inh-caps=-net_admin"];
+    for (config, starts) in [("", false), ("[envd]\ndangerous_no_firewall = true", true)] {
+        let mut cluster = Cluster::down(Some(config));
+        cluster.start_under("setpriv", &CONFINED).await;
+        let id = InstanceId::new();
+        cluster.put(&id, 1, Goal::Running, &of("alice")).await;
+        if starts {
+            cluster.wait_for_running(&id, 1).await;
+        } else {
+            let observed = cluster
+                .wait_for(&id, "refused", |observed| {
+                    matches!(observed.observation, Observation::Failed { .. })
+                })
+                .await;
+            let Observation::Failed { failure, message, retrying } = observed.observation else {
+                unreachable!()
+            };
+            assert_eq!((failure, retrying), (Failure::Refused, true), "{message}");
+            assert!(message.starts_with("tenants are not kept apart: `iptables"), "{message}");
+            assert_eq!(cluster.containers().len(), 0);
+        }
+        let tenants = cluster.client.node().await.unwrap().tenants;
+        assert!(matches!(tenants, Tenants::NotApart { .. }), "{tenants:?}");
+    }
+}

@@ -1,0 +1,83 @@
+//! What the gateway does by itself: giving up users who were removed long ago, and writing down refusals.
+
+use std::{net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
+
+use gateway_api::{Status, UserName, audit::AuditResult};
+use jiff::Timestamp;
+
+use super::App;
+use crate::{
+    auth::live,
+    error::{Error, chain},
+    store::Line,
+};
+
+/// How often it looks.
+const CLOCK: Duration = Duration::from_hours(1);
+
+impl App {
+    /// Starts the loops that belong to people rather than to clusters.
+    pub(crate) fn start_chores(self: &Arc<Self>) {
+        self.tasks.spawn("live", live::run(Arc::clone(self)));
+        self.tasks.spawn("removed users", run(Arc::clone(self)));
+    }
+
+    /// Gives up all whose time is over at `now`: their instances are deleted, their name is free. Their files stay.
+    pub(crate) async fn purge_removed(&self, now: Timestamp) -> Result<(), Error> {
+        let then = now.saturating_sub(self.keep_removed()).unwrap_or(Timestamp::MIN);
+        for user in self.store.users_removed_before(then).await? {
+            let line = Line::by_system("user.purge", user.name.as_str());
+            if self.store.purge_user(user.id, &Status::Deleting, &line).await? {
+                tracing::info!(user = %user.name, home = %user.home, "a removed user was given up; the files stay");
+                self.wake.notify_one();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many refusals of one user are written down in a minute. A program that runs wild must not fill the disk.
+pub(super) const REFUSALS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();
+
+impl App {
+    /// Writes down that somebody was refused something. What has been answered cannot fail any more.
+    pub(crate) async fn note_refusal(
+        &self,
+        actor: &UserName,
+        source: Option<IpAddr>,
+        request_id: &str,
+        what: String,
+        status: u16,
+    ) {
+        tracing::info!(user = %actor, what, status, "refused");
+        if self.refusals.check_key(actor).is_err() {
+            return;
+        }
+        let line = Line {
+            actor: actor.to_string(),
+            source,
+            act: "access",
+            object: what,
+            result: AuditResult::Refused,
+            request_id: request_id.to_owned(),
+            details: vec![("status", status.to_string())],
+        };
+        if let Err(error) = self.store.audit(&line).await {
+            tracing::error!(error = chain(&error), "a refusal cannot be written down");
+        }
+    }
+}
+
+async fn run(app: Arc<App>) {
+    let stopping = app.tasks.stopping();
+    let mut clock = tokio::time::interval(CLOCK);
+    loop {
+        tokio::select! {
+            () = stopping.cancelled() => return,
+            _ = clock.tick() => {}
+        }
+        if let Err(error) = app.purge_removed(Timestamp::now()).await {
+            tracing::error!(error = chain(&error), "cannot give up removed users");
+        }
+    }
+}

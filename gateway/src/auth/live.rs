@@ -1,0 +1,119 @@
+//! Connections that live for long: each ends soon after the session or token that opened it does.
+//!
+//! A request is checked when it comes, a terminal or a stream of events goes on for days. So every key that holds one
+//! open is looked up again every few seconds, and at once when somebody was disabled or signed out here. The look goes
+//! to the store, so it also sees keys that expired and those that another process (`gateway reset-password`) ended.
+
+use std::{
+    collections::HashMap,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{Caller, token::TokenHash};
+use crate::{app::App, error::chain};
+
+/// How often all keys are looked up. Together with the look itself it stays below the five seconds that are promised.
+const ROUND: Duration = Duration::from_secs(3);
+
+/// The keys that hold connections open. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Live {
+    keys: Arc<Mutex<HashMap<TokenHash, Entry>>>,
+    look: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    ended: CancellationToken,
+    connections: usize,
+}
+
+/// A connection that is open.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Connection {
+    live: Live,
+    key: TokenHash,
+    ended: CancellationToken,
+}
+
+impl Live {
+    /// Notes a connection of `caller`.
+    pub(crate) fn open(&self, caller: &Caller) -> Connection {
+        let key = *caller.key_hash();
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = keys.entry(key).or_default();
+        entry.connections += 1;
+        Connection { live: self.clone(), key, ended: entry.ended.clone() }
+    }
+
+    /// Somebody may have lost a right: look at once.
+    pub(crate) fn look(&self) {
+        self.look.notify_one();
+    }
+
+    fn keys(&self) -> Vec<TokenHash> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+    }
+
+    fn end(&self, key: &TokenHash) {
+        if let Some(entry) = self.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(key) {
+            entry.ended.cancel();
+        }
+    }
+}
+
+impl Connection {
+    /// Waits until the key that opened it is worth nothing any more.
+    pub(crate) async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// Does `work` for as long as the key is good; what is open then is closed.
+    pub(crate) async fn during(self, work: impl Future<Output = ()>) {
+        tokio::select! {
+            () = work => {}
+            () = self.ended.cancelled() => tracing::info!("a connection was closed: its key has ended"),
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut keys = self.live.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        // A key that has ended is forgotten already; what stands there now may be its successor.
+        if self.ended.is_cancelled() {
+            return;
+        }
+        if let Some(entry) = keys.get_mut(&self.key) {
+            entry.connections -= 1;
+            if entry.connections == 0 {
+                keys.remove(&self.key);
+            }
+        }
+    }
+}
+
+/// Looks at all keys, round after round, until the process stops.
+pub(crate) async fn run(app: Arc<App>) {
+    let stopping = app.tasks.stopping();
+    loop {
+        tokio::select! {
+            () = stopping.cancelled() => return,
+            () = tokio::time::sleep(ROUND) => {}
+            () = app.live.look.notified() => {}
+        }
+        for key in app.live.keys() {
+            match app.store.still_opens(&key).await {
+                Ok(true) => {}
+                Ok(false) => app.live.end(&key),
+                Err(error) => tracing::error!(error = chain(&error), "cannot look at open connections"),
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use std::path::Path;
+
+use super::*;
+
+const EXAMPLE: &str = include_str!("../../../deploy/berth.example.toml");
+
+fn read(text: &str, http: Option<&str>) -> Result<Config, Mistakes> {
+    Config::from_parts(Path::new("/data"), text, |name| (name == "BERTH_HTTP").then_some(http?.to_owned()))
+}
+
+fn mistakes(text: &str) -> String {
+    read(text, None).unwrap_err().to_string()
+}
+
+#[test]
+fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
+    let check = |text, variable, port: u16, said: &str| {
+        let config = read(text, variable).unwrap();
+        assert_eq!(config.http.port(), port);
+        let setting = config.settings.iter().find(|setting| setting.key == "http").unwrap();
+        assert_eq!(setting.to_string(), said);
+    };
+    check("", None, 8080, r#"http = "127.0.0.1:8080" (default)"#);
+    check("[gateway]\nhttp = '127.0.0.1:9'", None, 9, r#"http = "127.0.0.1:9" (berth.toml)"#);
+    check("[gateway]\nhttp = '127.0.0.1:9'", Some("[::1]:7"), 7, r#"http = "[::1]:7" (BERTH_HTTP)"#);
+}
+
+#[test]
+fn every_mistake_is_named_at_once() {
+    let found = read("[gatewy]\n[envd]\nanything = 1", Some("nowhere")).unwrap_err().to_string();
+    assert!(found.contains("[gatewy]") && found.contains("nowhere"), "{found}");
+    let found = mistakes(
+        "[gateway]\nhtpp = 'x'\nurl = 'berth'\nheaders_max_bytes = 1\nold_addresses = ['here']\n\
+         dangerous_plain_http = 1\n[gateway.tls]\ncert = '/none.pem'\nkey = '/none.key'\n[gateway.tsl]\n",
+    );
+    for word in ["htpp", "`berth`", "headers_max_bytes", "`here`", "dangerous_plain_http", "/none.pem", "tsl"]
+    {
+        assert!(found.contains(word), "{word}: {found}");
+    }
+    assert_eq!(found.lines().count(), 7, "{found}");
+}
+
+#[test]
+fn tls_is_one_of_three() {
+    let tls = |text: &str| read(&format!("[gateway.tls]\n{text}"), None).map(|config| config.tls.unwrap());
+    assert!(matches!(tls("self_signed = true").unwrap().certificate, Certificate::SelfSigned { .. }));
+    let acme = "[gateway.tls.acme]\ndomains = ['b.example.org']\nemail = 'ops@example.org'";
+    assert!(matches!(tls(acme).unwrap().certificate, Certificate::Acme { .. }));
+    for wrong in
+        ["", "self_signed = false", "cert = '/a'", &format!("self_signed = true\n{acme}"), "names = ['a']"]
+    {
+        assert!(tls(wrong).is_err(), "{wrong}");
+    }
+    assert!(read("[gateway]\ndangerous_plain_http = true\n[gateway.tls]\nself_signed = true", None).is_err());
+    assert!(read("[gateway]\nold_addresses = ['127.0.0.1:7443']", None).is_err(), "they lead nowhere");
+}
+
+/// The example with every setting in it switched on.
+fn switched_on() -> String {
+    let line = |line: &'static str| {
+        line.strip_prefix('#')
+            .filter(|rest| rest.starts_with(|first: char| first.is_ascii_lowercase() || first == '['))
+            .unwrap_or(line)
+    };
+    EXAMPLE.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_example_changes_nothing_and_documents_every_key() {
+    let shown = |config: Config| config.settings;
+    assert_eq!(
+        shown(read(EXAMPLE, None).unwrap()),
+        shown(read("", None).unwrap()),
+        "the example sets something"
+    );
+
+    let (text, nothing) = (switched_on(), |_: &str| None);
+    let mut reader = Reader::new(&text, &nothing);
+    let _ = Config::take(Path::new("/data"), &mut reader);
+    let not_documented: Vec<_> = reader
+        .settings()
+        .iter()
+        .filter(|setting| setting.source != reader::Source::File)
+        .map(|setting| setting.key)
+        .collect();
+    assert!(not_documented.is_empty(), "not in deploy/berth.example.toml: {not_documented:?}");
+    // The three ways to a certificate exclude each other; nothing else may be wrong.
+    let Mistakes(mistakes) = reader.finish().unwrap_err();
+    assert!(mistakes.iter().all(|mistake| mistake.contains("exactly one of")), "{mistakes:?}");
+}
+
+#[test]
+fn the_example_shows_the_defaults() {
+    let defaults = read("", None).unwrap().settings;
+    let (text, nothing) = (switched_on(), |_: &str| None);
+    let mut reader = Reader::new(&text, &nothing);
+    let _ = Config::take(Path::new("/data"), &mut reader);
+    for (shown, default) in reader.settings().iter().zip(defaults) {
+        // Where there is no default the example shows one that could be.
+        let has_one = default.value.as_deref().is_some_and(|value| !matches!(value, "[]" | "false"));
+        if has_one {
+            assert_eq!(shown.value, default.value, "{}", shown.key);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! People from outside: what ends when, what looks alike, and what the audit log knows afterwards.
+
+use std::time::{Duration, Instant};
+
+use gateway_api::{Status, session::Role, token::Scope};
+use http::Method;
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+
+use super::testing::{PASSWORD, Reply, Site};
+use crate::store::GroupId;
+
+fn running() -> Status {
+    Status::Running { since: jiff::Timestamp::now() }
+}
+
+/// The problem without what differs from request to request.
+fn alike(reply: &Reply, name: &str) -> Value {
+    let mut problem = reply.json();
+    problem["request_id"] = Value::Null;
+    serde_json::from_str(&problem.to_string().replace(name, "NAME")).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_yours_and_what_is_not_there_look_alike() {
+    let site = Site::open().await;
+    let group = site.group("vision").await;
+    site.user("owner", Role::User, group).await;
+    site.workspace("secret", "owner").await;
+    let (token, _) = site.token("owner", Scope::All).await;
+    let instance = site.instance("owner", "train", &running()).await;
+    let stranger = site.user("stranger", Role::Leader, GroupId::DEFAULT).await;
+    let (instance, token) = (instance.to_string(), token.to_string());
+    let nothing = "0190f2c3a1b27cc09d3e5f60718293a4";
+    let pairs = [
+        ("users", "owner", "nobody"),
+        ("groups", "vision", "nothing"),
+        ("workspaces", "secret", "nothing"),
+        ("instances", &instance, &format!("ins_{nothing}")),
+    ];
+    for (kind, theirs, none) in pairs {
+        for method in [Method::GET, Method::DELETE] {
+            let ask = async |name: &str| {
+                site.ask(&method, &format!("/api/v1/{kind}/{name}"), Some(&stranger), None).await
+            };
+            let (there, not_there) = (ask(theirs).await, ask(none).await);
+            assert_eq!((there.status, not_there.status), (404, 404), "{method} {kind}");
+            assert_eq!(alike(&there, theirs), alike(&not_there, none), "{method} {kind}");
+        }
+    }
+    let remove = async |id: &str| {
+        site.ask(&Method::DELETE, &format!("/api/v1/tokens/{id}"), Some(&stranger), None).await
+    };
+    let (there, none) = (remove(&token).await, format!("tok_{nothing}"));
+    assert_eq!(alike(&there, &token), alike(&remove(&none).await, &none));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unknown_wrong_disabled_and_removed_get_the_same_answer() {
+    let site = Site::open().await;
+    let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
+    for name in ["alice", "bob", "carol"] {
+        site.user(name, Role::User, GroupId::DEFAULT).await;
+    }
+    let off = json!({"disabled": true});
+    assert_eq!(site.ask(&Method::PATCH, "/api/v1/users/bob", Some(&admin), Some(&off)).await.status, 200);
+    assert_eq!(site.ask(&Method::DELETE, "/api/v1/users/carol", Some(&admin), None).await.status, 202);
+    let sign_in = async |user: &str, password: &str| {
+        let body = json!({"user": user, "password": password, "client": "cli"});
+        site.ask(&Method::POST, "/api/v1/session", None, Some(&body)).await
+    };
+    let wrong = sign_in("alice", "not the one").await;
+    let endless = "x".repeat(2000);
+    let tries = [
+        ("nobody", PASSWORD),
+        ("bob", PASSWORD),
+        ("carol", PASSWORD),
+        ("Not A Name", PASSWORD),
+        ("alice", endless.as_str()),
+    ];
+    for (user, password) in tries {
+        let reply = sign_in(user, password).await;
+        assert_eq!(reply.status, 401, "{user}");
+        assert_eq!(alike(&reply, "\0"), alike(&wrong, "\0"), "{user}");
+    }
+    assert_eq!(sign_in("alice", PASSWORD).await.status, 200, "only wrong ones count");
+    let log = site.ask(&Method::GET, "/api/v1/audit?act=sign_in", Some(&admin), None).await;
+    let items = log.json()["items"].clone();
+    let names: Vec<_> =
+        items.as_array().unwrap().iter().map(|line| line["actor"].as_str().unwrap()).collect();
+    assert_eq!(names, ["alice", "alice", "", "carol", "bob", "nobody", "alice"]);
+    assert!(!log.body.contains("Not A Name"), "it may be a password in the wrong place");
+    assert_eq!(items[0]["source"], "127.0.0.1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_wrong_passwords_a_minute_and_sessions_go_on() {
+    let site = Site::open().await;
+    let session = site.user("alice", Role::User, GroupId::DEFAULT).await;
+    let guess = json!({"user": "alice", "password": "wrong", "client": "cli"});
+    for _ in 0..10 {
+        assert_eq!(site.ask(&Method::POST, "/api/v1/session", None, Some(&guess)).await.status, 401);
+    }
+    let refused = site.ask(&Method::POST, "/api/v1/session", None, Some(&guess)).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (429, Some("too_many_attempts")));
+    assert_eq!(site.ask(&Method::GET, "/api/v1/me", Some(&session), None).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_open_closes_when_its_key_ends() {
+    let site = Site::open().await;
+    let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
+    let session = site.user("alice", Role::User, GroupId::DEFAULT).await;
+    let instance = site.instance("alice", "train", &running()).await;
+    let (id, token) = site.token("alice", Scope::Read).await;
+    let (_, bystander) = site.token("alice", Scope::All).await;
+
+    let (status, mut by_token) = site.follow("/api/v1/events", Some(&token)).await;
+    assert_eq!(status, 200);
+    let (status, mut by_bystander) = site.follow("/api/v1/events", Some(&bystander)).await;
+    assert_eq!(status, 200);
+    let (status, mut by_session) = site.follow("/api/v1/events", Some(&session)).await;
+    assert_eq!(status, 200);
+    // Nothing answers in the instance, so what keeps this one open is the first message that it waits for.
+    let (status, mut exec) = site.follow(&format!("/api/v1/instances/{instance}/exec"), Some(&session)).await;
+    assert_eq!(status, 101);
+
+    let path = format!("/api/v1/tokens/{id}");
+    assert_eq!(site.ask(&Method::DELETE, &path, Some(&session), None).await.status, 204);
+    let begun = Instant::now();
+    closes(&mut by_token).await;
+    assert_eq!(site.ask(&Method::GET, "/api/v1/me", Some(&token), None).await.status, 401);
+    let off = json!({"disabled": true});
+    let disabled = site.ask(&Method::PATCH, "/api/v1/users/alice", Some(&admin), Some(&off)).await;
+    assert_eq!((disabled.status, disabled.json()["state"]["state"].as_str()), (200, Some("disabled")));
+    closes(&mut by_session).await;
+    closes(&mut by_bystander).await;
+    closes(&mut exec).await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "it took {:?}", begun.elapsed());
+    for key in [&session, &bystander] {
+        assert_eq!(site.ask(&Method::GET, "/api/v1/me", Some(key), None).await.status, 401);
+    }
+    // Being enabled again brings nothing back.
+    let on = json!({"disabled": false});
+    assert_eq!(site.ask(&Method::PATCH, "/api/v1/users/alice", Some(&admin), Some(&on)).await.status, 200);
+    assert_eq!(site.ask(&Method::GET, "/api/v1/me", Some(&session), None).await.status, 401);
+}
+
+async fn closes(stream: &mut tokio::net::TcpStream) {
+    let over = async {
+        let mut rest = Vec::new();
+        // Closed, reset, or the last piece of a body: it is over.
+        while !rest.ends_with(b"0\r\n\r\n") {
+            match stream.read_buf(&mut rest).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), over).await.expect("it should have been closed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_opens_what_its_scope_says() {
+    let site = Site::open().await;
+    site.user("alice", Role::Admin, GroupId::DEFAULT).await;
+    let instance = site.instance("alice", "train", &running()).await;
+    let (_, read) = site.token("alice", Scope::Read).await;
+    let (_, all) = site.token("alice", Scope::All).await;
+    let at = |rest: &str| format!("/api/v1/instances/{instance}{rest}");
+    for path in [at(""), "/api/v1/users".to_owned(), "/api/v1/audit".to_owned()] {
+        assert_eq!(site.ask(&Method::GET, &path, Some(&read), None).await.status, 200, "{path}");
+    }
+    assert_eq!(site.follow(&at("/logs/follow"), Some(&read)).await.0, 101);
+    for path in [at("/exec"), at("/terminals/main"), at("/ports/8888")] {
+        assert_eq!(site.follow(&path, Some(&read)).await.0, 403, "{path}");
+        assert_eq!(site.follow(&path, Some(&all)).await.0, 101, "{path}");
+    }
+    let seen = site.ask(&Method::GET, &at(""), Some(&read), None).await.json();
+    assert_eq!(seen["actions"], json!(["logs"]));
+    let body = json!({"name": "more", "scope": "all"});
+    for (method, path) in
+        [(Method::POST, at("/stop")), (Method::DELETE, at("")), (Method::POST, "/api/v1/groups".into())]
+    {
+        let reply = site.ask(&method, &path, Some(&read), Some(&body)).await;
+        assert_eq!(
+            (reply.status, reply.json()["code"].as_str()),
+            (403, Some("forbidden")),
+            "{method} {path}"
+        );
+    }
+    for key in [&read, &all] {
+        assert_eq!(site.ask(&Method::POST, "/api/v1/tokens", Some(key), Some(&body)).await.status, 403);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_is_removed_restored_and_at_last_given_up() {
+    let site = Site::open().await;
+    let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
+    let added = site.ask(&Method::POST, "/api/v1/users", Some(&admin), Some(&json!({"name": "alice"}))).await;
+    assert_eq!(added.status, 201);
+    let password = added.json()["password"].as_str().unwrap().to_owned();
+    let sign_in = json!({"user": "alice", "password": password, "client": "cli"});
+    let signed_in = site.ask(&Method::POST, "/api/v1/session", None, Some(&sign_in)).await;
+    assert_eq!(signed_in.json()["me"]["must_change_password"], true);
+    let instance = site.instance("alice", "train", &running()).await;
+    let at = format!("/api/v1/instances/{instance}");
+    let call = async |method: Method, path: &str| site.ask(&method, path, Some(&admin), None).await;
+
+    let removed = call(Method::DELETE, "/api/v1/users/alice").await;
+    assert_eq!((removed.status, removed.json()["state"]["state"].as_str()), (202, Some("removed")));
+    let seen = call(Method::GET, &at).await.json();
+    assert_eq!(
+        (seen["goal"].as_str(), seen["status"]["state"].as_str()),
+        (Some("stopped"), Some("stopping"))
+    );
+    assert_eq!(seen["env"], json!({}), "the variables of others are not shown");
+    assert_eq!(site.ask(&Method::POST, "/api/v1/session", None, Some(&sign_in)).await.status, 401);
+    let again = site.ask(&Method::POST, "/api/v1/users", Some(&admin), Some(&json!({"name": "alice"}))).await;
+    assert_eq!((again.status, again.json()["code"].as_str()), (409, Some("user_removed")));
+
+    site.app.purge_removed(jiff::Timestamp::now()).await.unwrap();
+    assert_eq!(call(Method::POST, "/api/v1/users/alice/restore").await.json()["state"]["state"], "active");
+    assert_eq!(site.ask(&Method::POST, "/api/v1/session", None, Some(&sign_in)).await.status, 200);
+
+    call(Method::DELETE, "/api/v1/users/alice").await;
+    let later = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(31 * 24);
+    site.app.purge_removed(later).await.unwrap();
+    assert_eq!(call(Method::GET, "/api/v1/users/alice").await.status, 404);
+    assert_eq!(call(Method::GET, &at).await.json()["goal"], "deleted");
+    let again = site.ask(&Method::POST, "/api/v1/users", Some(&admin), Some(&json!({"name": "alice"}))).await;
+    assert_eq!(again.status, 201, "the name is free again");
+
+    let last = call(Method::DELETE, "/api/v1/users/root").await;
+    assert_eq!((last.status, last.json()["code"].as_str()), (409, Some("last_admin")));
+    let log = call(Method::GET, "/api/v1/audit?since=2020-01-01T00:00:00Z&limit=1000").await.json();
+    let acts: Vec<_> =
+        log["items"].as_array().unwrap().iter().rev().map(|line| line["act"].as_str().unwrap()).collect();
+    let acts: Vec<_> = acts.into_iter().filter(|act| *act != "test").collect();
+    let expected = [
+        "user.add",
+        "sign_in",
+        "user.remove",
+        "sign_in",
+        "user.restore",
+        "sign_in",
+        "user.remove",
+        "user.purge",
+        "user.add",
+    ];
+    assert_eq!(acts, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refusals_are_in_the_audit_log() {
+    let site = Site::open().await;
+    let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
+    let user = site.user("mallory", Role::User, GroupId::DEFAULT).await;
+    for path in ["/api/v1/users", "/api/v1/users/root", "/api/v1/audit"] {
+        site.ask(&Method::GET, path, Some(&user), None).await;
+    }
+    let log =
+        site.ask(&Method::GET, "/api/v1/audit?actor=mallory&act=access", Some(&admin), None).await.json();
+    let lines: Vec<_> = log["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| format!("{} {} {}", line["object"], line["result"], line["details"]["status"]))
+        .collect();
+    let expected = [
+        r#""GET /api/v1/audit" "refused" "403""#,
+        r#""GET /api/v1/users/root" "refused" "404""#,
+        r#""GET /api/v1/users" "refused" "403""#,
+    ];
+    assert_eq!(lines, expected);
+    assert!(log["items"][0]["request_id"].as_str().unwrap().starts_with("req_"));
+    let own = site.ask(&Method::GET, "/api/v1/me/audit?limit=2", Some(&user), None).await.json();
+    assert_eq!(own["items"].as_array().unwrap().len(), 2);
+    assert!(own["next"].is_i64());
+    let bad = site.ask(&Method::GET, "/api/v1/me/audit?limit=0", Some(&user), None).await;
+    assert_eq!((bad.status, bad.json()["pointer"].as_str()), (422, Some("/limit")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_even_be_read_gets_a_sentence_too() {
+    let site = Site::open().await;
+    let user = site.user("alice", Role::User, GroupId::DEFAULT).await;
+    site.instance("alice", "train", &running()).await;
+    // An address that is not UTF-8, and a WebSocket's address asked for without one.
+    for path in ["/api/v1/instances/%ff", "/api/v1/instances/train/exec"] {
+        let reply = site.ask(&Method::GET, path, Some(&user), None).await;
+        assert_eq!((reply.status, reply.json()["code"].as_str()), (400, Some("bad_body")), "{path}");
+    }
+}

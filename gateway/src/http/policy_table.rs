@@ -1,0 +1,129 @@
+//! Who gets what from which operation: every operation of the API's description, asked by everyone, in one snapshot.
+//!
+//! The walk goes over the description that the router itself is made of, so an operation cannot be forgotten: one
+//! whose path or body this file does not know how to fill fails the test.
+
+use std::fmt::Write as _;
+
+use gateway_api::{Status, session::Role, token::Scope};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::testing::{PASSWORD, Site};
+use crate::{auth::token::Token, store::GroupId};
+
+/// The columns. All things that are asked for belong to the owner.
+const ROLES: [&str; 6] = ["nobody", "stranger", "owner", "member", "leader", "admin"];
+
+/// The things of one owner and everyone around them.
+struct World {
+    tokens: [Option<Token>; 6],
+    owner: String,
+    group: String,
+    workspace: String,
+    instance: String,
+    token: String,
+    number: usize,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_policy_table() {
+    let site = Site::open().await;
+    let mut number = 0;
+    let mut table = format!("{:<48}", "");
+    for role in ROLES {
+        let _ = write!(table, "{role:>9}");
+    }
+    let document: Value = serde_json::from_str(&super::openapi_json()).unwrap();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let name = operation["operationId"].as_str().unwrap();
+            let _ = write!(table, "\n{:<48}", format!("{method} {}", path.trim_start_matches("/api/v1")));
+            let mut world = World::make(&site, &mut number, name).await;
+            for (column, role) in ROLES.iter().enumerate() {
+                // What changes something changes it for those who ask later.
+                if !method.is_safe() && column > 0 {
+                    world = World::make(&site, &mut number, name).await;
+                }
+                let status = world.ask(&site, &method, path, operation, column).await;
+                assert!(status != 500 && status != 405 && status != 400, "{name} as {role}: {status}");
+                let _ = write!(table, "{status:>9}");
+            }
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+impl World {
+    async fn make(site: &Site, number: &mut usize, operation: &str) -> Self {
+        *number += 1;
+        let n = *number;
+        let (owner, group, workspace) =
+            (format!("owner-{n}"), format!("group-{n}"), format!("workspace-{n}"));
+        let id = site.group(&group).await;
+        let tokens = [
+            None,
+            Some(site.user(&format!("stranger-{n}"), Role::User, GroupId::DEFAULT).await),
+            Some(site.user(&owner, Role::User, id).await),
+            Some(site.user(&format!("member-{n}"), Role::User, id).await),
+            Some(site.user(&format!("leader-{n}"), Role::Leader, id).await),
+            Some(site.user(&format!("admin-{n}"), Role::Admin, GroupId::DEFAULT).await),
+        ];
+        site.workspace(&workspace, &owner).await;
+        let status = match operation {
+            "start_instance" => Status::Stopped { exit_code: None },
+            _ => Status::Running { since: jiff::Timestamp::now() },
+        };
+        let instance = site.instance(&owner, "train", &status).await.to_string();
+        let token = site.token(&owner, Scope::All).await.0.to_string();
+        Self { tokens, owner, group, workspace, instance, token, number: n }
+    }
+
+    async fn ask(&self, site: &Site, method: &Method, path: &str, operation: &Value, column: usize) -> u16 {
+        let token = self.tokens[column].as_ref();
+        let path = self.path(path);
+        let goes_on = operation["responses"].get("101").is_some()
+            || operation["responses"]["200"]["content"].get("text/event-stream").is_some();
+        if goes_on {
+            return site.follow(&path, token).await.0;
+        }
+        let body =
+            operation.get("requestBody").map(|_| self.body(operation["operationId"].as_str().unwrap()));
+        site.ask(method, &path, token, body.as_ref()).await.status
+    }
+
+    /// The path with things of the owner in it.
+    fn path(&self, path: &str) -> String {
+        let name = match path.split('/').nth(3) {
+            Some("instances") => &self.instance,
+            Some("users") => &self.owner,
+            Some("groups") => &self.group,
+            Some("workspaces") => &self.workspace,
+            Some(_) | None => "{name}",
+        };
+        let path = path
+            .replace("{name}", name)
+            .replace("{user}", &self.owner)
+            .replace("{id}", &self.token)
+            .replace("{terminal}", "main")
+            .replace("{port}", "8888");
+        assert!(!path.contains('{'), "{path}: say what stands for this");
+        path
+    }
+
+    fn body(&self, operation: &str) -> Value {
+        let n = self.number;
+        match operation {
+            "sign_in" => json!({"user": self.owner, "password": PASSWORD, "client": "cli"}),
+            "change_password" => json!({"old": PASSWORD, "new": "another horse"}),
+            "create_instance" => {
+                json!({"name": "new", "cpus": 1, "memory_bytes": 1 << 30, "image": "python"})
+            }
+            "change_user" => json!({"disabled": true}),
+            "add_user" | "add_group" | "add_workspace" => json!({"name": format!("new-{n}")}),
+            "add_token" => json!({"name": "new", "scope": "all"}),
+            other => panic!("{other}: say what body it takes"),
+        }
+    }
+}

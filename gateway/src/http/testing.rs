@@ -1,0 +1,199 @@
+//! A whole gateway on the loopback for tests of what it answers: real router, real store, and a cluster that is down.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use envd_api::control::InstanceSpec;
+use gateway_api::{
+    GroupName, InstanceId, InstanceName, Status, TokenName, UserName, WorkspaceName, id::TokenId,
+    session::Role, token::Scope,
+};
+use http::Method;
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::{
+    app::App,
+    auth::{password::Passwords, token::Token},
+    config::Config,
+    store::{GroupId, Line, NewInstance, NewToken, NewUser, Store},
+    tasks::Tasks,
+};
+
+/// Everybody's password.
+pub(super) const PASSWORD: &str = "correct horse";
+const HOUR: Duration = Duration::from_hours(1);
+/// No answer takes longer.
+const LIMIT: Duration = Duration::from_secs(20);
+
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) app: Arc<App>,
+    address: SocketAddr,
+    password_hash: String,
+    _folder: tempfile::TempDir,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) body: String,
+}
+
+impl Reply {
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.app.tasks.stopping().cancel();
+    }
+}
+
+impl Site {
+    pub(super) async fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("store.db")).await.unwrap();
+        let tasks = Tasks::default();
+        let app = App::build(Config::for_tests(folder.path()), store, tasks.clone()).unwrap();
+        app.start_chores();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = super::router(Arc::clone(&app)).into_make_service_with_connect_info::<SocketAddr>();
+        tasks.spawn("site", async move { axum::serve(listener, router).await.unwrap() });
+        let password_hash = Passwords::new().unwrap().hash(PASSWORD.to_owned()).await.unwrap();
+        Self { app, address, password_hash, _folder: folder }
+    }
+
+    /// Adds a user who is signed in.
+    pub(super) async fn user(&self, name: &str, role: Role, group: GroupId) -> Token {
+        let user: UserName = name.parse().unwrap();
+        let new = NewUser {
+            name: &user,
+            password_hash: &self.password_hash,
+            role,
+            group,
+            must_change_password: false,
+        };
+        self.app.store.add_user(new, &line()).await.unwrap();
+        let token = Token::new();
+        let id = self.app.store.user_by_name(&user).await.unwrap().unwrap().id;
+        self.app.store.add_session(&token.hash(), id, HOUR, &line()).await.unwrap();
+        token
+    }
+
+    pub(super) async fn group(&self, name: &str) -> GroupId {
+        self.app.store.add_group(&name.parse::<GroupName>().unwrap(), &line()).await.unwrap()
+    }
+
+    pub(super) async fn workspace(&self, name: &str, member: &str) {
+        let name: WorkspaceName = name.parse().unwrap();
+        self.app.store.add_workspace(&name, &line()).await.unwrap();
+        let member = self.app.store.user_by_name(&member.parse().unwrap()).await.unwrap().unwrap();
+        self.app.store.set_member(&name, member.id, true, &line()).await.unwrap();
+    }
+
+    pub(super) async fn token(&self, owner: &str, scope: Scope) -> (TokenId, Token) {
+        let owner = self.app.store.user_by_name(&owner.parse().unwrap()).await.unwrap().unwrap();
+        let (id, token) = (TokenId::new(), Token::new_for_api());
+        let new = NewToken {
+            id: &id,
+            token_hash: &token.hash(),
+            user: owner.id,
+            name: &id.as_str().parse::<TokenName>().unwrap(),
+            scope,
+            lasts: HOUR,
+        };
+        self.app.store.add_token(new, &line()).await.unwrap();
+        (id, token)
+    }
+
+    /// Adds an instance that is in that state.
+    pub(super) async fn instance(&self, owner: &str, name: &str, status: &Status) -> InstanceId {
+        let owner = self.app.store.user_by_name(&owner.parse().unwrap()).await.unwrap().unwrap();
+        let name: InstanceName = name.parse().unwrap();
+        let id = InstanceId::new();
+        let spec = InstanceSpec {
+            user: owner.home,
+            group: owner.group.to_string(),
+            hostname: "x".to_owned(),
+            image: "python:3.12".to_owned(),
+            cpus: 1.0,
+            memory_bytes: 1 << 30,
+            shm_bytes: 1 << 26,
+            disk_bytes: None,
+            gpus: 0,
+            env: [("SECRET".to_owned(), "hush".to_owned())].into(),
+            command: Vec::new(),
+        };
+        let slug = name.slug();
+        let new = NewInstance { id: &id, user: owner.id, name: &name, slug: &slug, spec: &spec, status };
+        self.app.store.add_instance(new, &line()).await.unwrap();
+        id
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(super) async fn ask(
+        &self,
+        method: &Method,
+        path: &str,
+        token: Option<&Token>,
+        body: Option<&Value>,
+    ) -> Reply {
+        let mut stream = self.send(method, path, token, body, "Connection: close\r\n").await;
+        let mut answer = Vec::new();
+        tokio::time::timeout(LIMIT, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        Reply { status: status(head), body: body.to_owned() }
+    }
+
+    /// Sends a request whose answer goes on, as a WebSocket or a stream of events. Answers once its head is there.
+    pub(super) async fn follow(&self, path: &str, token: Option<&Token>) -> (u16, TcpStream) {
+        let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        let mut stream = self.send(&Method::GET, path, token, None, upgrade).await;
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(tokio::time::timeout(LIMIT, stream.read_u8()).await.unwrap().unwrap());
+        }
+        (status(&String::from_utf8_lossy(&head)), stream)
+    }
+
+    async fn send(
+        &self,
+        method: &Method,
+        path: &str,
+        token: Option<&Token>,
+        body: Option<&Value>,
+        more: &str,
+    ) -> TcpStream {
+        let address = self.address;
+        let token =
+            token.map(|token| format!("Authorization: Bearer {}\r\n", token.reveal())).unwrap_or_default();
+        let body = body.map(Value::to_string);
+        let length = body.as_ref().map_or(0, String::len);
+        let kind = if body.is_some() { "Content-Type: application/json\r\n" } else { "" };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{address}\r\n{token}{kind}\
+             Content-Length: {length}\r\n{more}\r\n{}",
+            body.unwrap_or_default()
+        );
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream
+    }
+}
+
+fn status(head: &str) -> u16 {
+    head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{head}"))
+}
+
+fn line() -> Line {
+    Line::by_system("test", "")
+}

@@ -1,0 +1,238 @@
+//! What a connection holds for as long as it lives, in whatever shape: its place, and whether it is at work.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::OwnedSemaphorePermit,
+};
+use tower_http::timeout::TimeoutBody;
+
+use crate::metrics;
+
+/// How much of a body that nobody wants is read.
+const DISCARD_MAX: usize = 1 << 20;
+
+/// One of the places of a listener. Given back when the last copy is gone.
+#[derive(Debug, Clone)]
+pub(super) struct Place(Arc<Seat>);
+
+#[derive(Debug)]
+struct Seat {
+    websocket: AtomicBool,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Place {
+    pub(super) fn new(permit: OwnedSemaphorePermit) -> Self {
+        metrics::connection_opened();
+        Self(Arc::new(Seat { websocket: AtomicBool::new(false), _permit: permit }))
+    }
+
+    pub(super) fn is_websocket(&self) {
+        if !self.0.websocket.swap(true, Ordering::Relaxed) {
+            metrics::websocket_opened();
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        metrics::connection_closed();
+        if *self.websocket.get_mut() {
+            metrics::websocket_closed();
+        }
+    }
+}
+
+/// Whether a connection has requests under way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Activity(Arc<(AtomicUsize, AtomicBool)>);
+
+/// One request under way.
+#[derive(Debug)]
+pub(super) struct Busy(Activity);
+
+impl Activity {
+    pub(super) fn busy(&self) -> Busy {
+        self.0.0.fetch_add(1, Ordering::Relaxed);
+        self.0.1.store(true, Ordering::Relaxed);
+        Busy(self.clone())
+    }
+
+    /// Whether there is a request now, or was one since this was asked last.
+    pub(super) fn is_busy_since_last(&self) -> bool {
+        self.0.1.swap(false, Ordering::Relaxed) || self.0.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A request's body. It may not pause for too long, and what is left of it when it is dropped goes to [`Leftover`].
+pub(crate) struct RequestBody {
+    /// There until it is dropped.
+    body: Option<Unread>,
+    leftover: Leftover,
+}
+
+/// What a handler did not read of a body. HTTP/2 resets a stream whose body is dropped before its end, and some clients
+/// then lose the answer that was sent before.
+#[derive(Clone, Default)]
+pub(super) struct Leftover(Arc<Mutex<Option<Unread>>>);
+
+type Unread = Pin<Box<TimeoutBody<Incoming>>>;
+
+impl RequestBody {
+    pub(super) fn new(body: Incoming, pause_limit: Duration) -> (Self, Leftover) {
+        let leftover = Leftover::default();
+        let body = Some(Box::pin(TimeoutBody::new(pause_limit, body)));
+        (Self { body, leftover: leftover.clone() }, leftover)
+    }
+}
+
+impl Leftover {
+    /// Reads on to the end, but not for ever; `None` when there is nothing to read.
+    pub(super) fn discard(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
+        let mut body = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(async move {
+            let mut left = DISCARD_MAX;
+            while let Some(Ok(frame)) =
+                std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await
+            {
+                left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+                if left == 0 {
+                    return;
+                }
+            }
+        })
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) {
+            *self.leftover.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+        }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = <TimeoutBody<Incoming> as Body>::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.body.as_mut().map_or(Poll::Ready(None), |body| body.as_mut().poll_frame(context))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map(Body::size_hint).unwrap_or_default()
+    }
+}
+
+/// A body that keeps its request under way until its end.
+#[derive(Debug)]
+pub(super) struct Held<B> {
+    body: Pin<Box<B>>,
+    _busy: Busy,
+}
+
+impl<B> Held<B> {
+    pub(super) fn new(body: B, busy: Busy) -> Self {
+        Self { body: Box::pin(body), _busy: busy }
+    }
+}
+
+impl<B: Body> Body for Held<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        self.body.as_mut().poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A stream that keeps its place until it is closed, also when it is no longer HTTP.
+#[derive(Debug)]
+pub(super) struct Owned<IO> {
+    stream: IO,
+    _place: Place,
+}
+
+impl<IO> Owned<IO> {
+    pub(super) fn new(stream: IO, place: Place) -> Self {
+        Self { stream, _place: place }
+    }
+}
+
+impl<IO: AsyncRead + Unpin> AsyncRead for Owned<IO> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<IO: AsyncWrite + Unpin> AsyncWrite for Owned<IO> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

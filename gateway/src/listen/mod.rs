@@ -1,0 +1,278 @@
+//! Connections: accepting them, TLS, HTTP/1.1 and HTTP/2, limits, and a gentle end. What is answered is not known here.
+//!
+//! The accept loop never waits for a client: handshakes and heads of requests are read in the connection's own task and
+//! under a limit. A connection keeps its place among `connections_max` until its last byte, also as a WebSocket.
+
+mod acme;
+mod connection;
+mod doors;
+pub(crate) mod redirect;
+#[cfg(test)]
+mod tests;
+pub(crate) mod tls;
+
+use std::{net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response, header};
+use hyper::{
+    body::{Body, Incoming},
+    server::conn::{http1, http2},
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::{Instant, timeout},
+};
+
+pub(crate) use self::{connection::RequestBody, doors::Doors};
+use self::{
+    connection::{Activity, Held, Leftover, Owned, Place},
+    tls::Certificates,
+};
+use crate::{config::Limits, tasks::Tasks};
+
+/// The pause after the system refused to accept a connection, such as for want of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// How long an HTTP/2 connection may be without a request.
+const IDLE_LIMIT: Duration = Duration::from_mins(2);
+/// How often a silent HTTP/2 client is asked whether it is there, and how long it may take to say so.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+const PING_LIMIT: Duration = Duration::from_secs(20);
+/// Requests at once on one HTTP/2 connection.
+const STREAMS_MAX: u32 = 128;
+/// Streams of one HTTP/2 connection that were reset before anyone looked at them; past this it is closed.
+const RESET_STREAMS_MAX: usize = 32;
+/// The first byte of a TLS connection; no HTTP request begins with it.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What stands before HTTP.
+#[derive(Debug, Clone)]
+pub(crate) enum Front {
+    Plain,
+    Tls(Certificates),
+    /// Whichever the client begins with.
+    Either(Certificates),
+}
+
+/// A listener and how its connections are to be treated.
+#[derive(Debug)]
+pub(crate) struct Door {
+    pub(crate) listener: TcpListener,
+    pub(crate) front: Front,
+    pub(crate) limits: Limits,
+}
+
+/// What all connections of a door share.
+struct Shared<A> {
+    front: Front,
+    limits: Limits,
+    tasks: Tasks,
+    answer: A,
+}
+
+impl Door {
+    /// Answers every request with `answer` until the process stops. Returns at once then; connections that are still
+    /// open are tasks and end with them.
+    pub(crate) async fn serve<A, F, B>(self, tasks: Tasks, answer: A)
+    where
+        A: Fn(Request<RequestBody>, SocketAddr) -> F + Send + Sync + 'static,
+        F: Future<Output = Response<B>> + Send + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let stopping = tasks.stopping();
+        let places = Arc::new(Semaphore::new(self.limits.connections_max));
+        let shared =
+            Arc::new(Shared { front: self.front, limits: self.limits, tasks: tasks.clone(), answer });
+        loop {
+            let accepted = async {
+                let place = Arc::clone(&places).acquire_owned().await;
+                (place, self.listener.accept().await)
+            };
+            let (place, accepted) = tokio::select! {
+                accepted = accepted => accepted,
+                () = stopping.cancelled() => return,
+            };
+            match (place, accepted) {
+                (Ok(place), Ok((stream, peer))) => {
+                    tasks
+                        .spawn("connection", Arc::clone(&shared).connection(stream, peer, Place::new(place)));
+                }
+                (_, Err(error)) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+                (Err(_), Ok(_)) => return, // nobody closes it
+            }
+        }
+    }
+}
+
+impl<A, F, B> Shared<A>
+where
+    A: Fn(Request<RequestBody>, SocketAddr) -> F + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    async fn connection(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
+        let _ = stream.set_nodelay(true);
+        let greeting = timeout(self.limits.handshake_limit, async {
+            let certificates = match &self.front {
+                Front::Plain => return Ok(Greeted::Plain(stream)),
+                Front::Tls(certificates) => certificates,
+                Front::Either(certificates) => {
+                    let mut first = [0];
+                    if stream.peek(&mut first).await? == 0 || first[0] != TLS_HANDSHAKE {
+                        return Ok(Greeted::Plain(stream));
+                    }
+                    certificates
+                }
+            };
+            Ok::<_, std::io::Error>(match certificates.accept(stream).await? {
+                Some(stream) => Greeted::Tls(Box::new(stream)),
+                None => Greeted::Done,
+            })
+        });
+        match greeting.await {
+            Ok(Ok(Greeted::Plain(stream))) => self.http(stream, peer, place, false).await,
+            Ok(Ok(Greeted::Tls(stream))) => {
+                let http2 = stream.get_ref().1.alpn_protocol() == Some(tls::HTTP_2);
+                self.http(*stream, peer, place, http2).await;
+            }
+            Ok(Ok(Greeted::Done)) => {}
+            Ok(Err(error)) => tracing::debug!(%peer, %error, "a handshake failed"),
+            Err(_) => tracing::debug!(%peer, "a handshake took too long"),
+        }
+    }
+
+    async fn http<IO>(self: Arc<Self>, stream: IO, peer: SocketAddr, place: Place, http2: bool)
+    where
+        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let activity = Activity::default();
+        let service = hyper::service::service_fn({
+            let (shared, activity, place) = (Arc::clone(&self), activity.clone(), place.clone());
+            move |request| {
+                let (busy, place) = (activity.busy(), place.clone());
+                let (request, leftover) = shared.tidied(request);
+                let answer = (shared.answer)(request, peer);
+                let tasks = shared.tasks.clone();
+                async move {
+                    let response = answer.await;
+                    if http2 && let Some(discard) = leftover.discard() {
+                        tasks.spawn("discard", discard);
+                    }
+                    if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+                        place.is_websocket();
+                    }
+                    Ok::<_, std::convert::Infallible>(response.map(|body| Held::new(body, busy)))
+                }
+            }
+        });
+        let io = TokioIo::new(Owned::new(stream, place));
+        let ended = if http2 {
+            let serving = std::pin::pin!(self.http2().serve_connection(io, service));
+            self.until_the_end(serving, http2::Connection::graceful_shutdown, Some(&activity)).await
+        } else {
+            let serving = std::pin::pin!(self.http1().serve_connection(io, service).with_upgrades());
+            self.until_the_end(serving, http1::UpgradeableConnection::graceful_shutdown, None).await
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%peer, %error, "a connection broke");
+        }
+    }
+
+    /// Serves until the client goes, or the process stops, or `activity` has been nothing for too long. HTTP/1 looks
+    /// after the last by itself.
+    async fn until_the_end<C>(
+        &self,
+        mut serving: Pin<&mut C>,
+        end_gently: impl Fn(Pin<&mut C>),
+        activity: Option<&Activity>,
+    ) -> hyper::Result<()>
+    where
+        C: Future<Output = hyper::Result<()>>,
+    {
+        let stopping = self.tasks.stopping();
+        let mut clock = tokio::time::interval_at(Instant::now() + IDLE_LIMIT, IDLE_LIMIT);
+        let (mut told, mut idle) = (false, false);
+        loop {
+            tokio::select! {
+                ended = &mut serving => return ended,
+                () = stopping.cancelled(), if !told => {
+                    told = true;
+                    end_gently(serving.as_mut());
+                }
+                _ = clock.tick() => {
+                    if activity.is_none_or(Activity::is_busy_since_last) {
+                        continue;
+                    }
+                    if idle {
+                        return Ok(()); // it was told, and did not go
+                    }
+                    idle = true;
+                    end_gently(serving.as_mut());
+                }
+            }
+        }
+    }
+
+    /// The same request whatever the protocol: a body that cannot stall for ever, and the host in its header.
+    fn tidied(&self, request: Request<Incoming>) -> (Request<RequestBody>, Leftover) {
+        let (head, body) = request.into_parts();
+        let (body, leftover) = RequestBody::new(body, self.limits.headers_limit);
+        let mut request = Request::from_parts(head, body);
+        // HTTP/2 says it beside the headers, and one that also says it in them may not say another.
+        let authority = request.uri().authority().and_then(|authority| authority.as_str().parse().ok());
+        if let Some(host) = authority {
+            request.headers_mut().insert(header::HOST, host);
+        }
+        (request, leftover)
+    }
+
+    // Never a builder for both protocols: that one waits for the first bytes without a limit.
+
+    fn http1(&self) -> http1::Builder {
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.headers_limit)
+            .max_header_size(self.limits.headers_max_bytes as usize);
+        builder
+    }
+
+    fn http2(&self) -> http2::Builder<Tasks> {
+        let mut builder = http2::Builder::new(self.tasks.clone());
+        builder
+            .timer(TokioTimer::new())
+            .max_header_list_size(self.limits.headers_max_bytes)
+            .max_concurrent_streams(STREAMS_MAX)
+            .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_LIMIT);
+        builder
+    }
+}
+
+/// How a connection began.
+enum Greeted {
+    Plain(TcpStream),
+    Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
+    /// It wanted nothing but the handshake.
+    Done,
+}
+
+impl<F> hyper::rt::Executor<F> for Tasks
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    fn execute(&self, future: F) {
+        self.spawn("request", async move {
+            future.await;
+        });
+    }
+}

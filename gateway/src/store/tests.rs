@@ -1,0 +1,153 @@
+//! The store as a whole: upgrades, and what must hold across tables.
+
+use gateway_api::{GroupName, Status, UserName, audit::AuditQuery, session::Role};
+use sqlx::{Connection as _, SqliteConnection};
+
+use super::{GroupId, Line, NewUser, Store, StoreError, UserChange};
+
+/// A store as version 0.1.0 left it.
+const FIRST_RELEASE: &str = r#"
+create table users (
+    id integer primary key, name text not null unique collate nocase, password_hash text not null,
+    role text not null check (role in ('admin', 'user')),
+    must_change_password integer not null check (must_change_password in (0, 1)), created_at integer not null
+) strict;
+create table sessions (
+    token_hash blob primary key, user_id integer not null references users (id) on delete cascade,
+    created_at integer not null, expires_at integer not null
+) strict;
+create index sessions_by_user on sessions (user_id);
+create table instances (
+    id text primary key, user_id integer not null references users (id), name text not null, slug text not null,
+    spec text not null, goal text not null check (goal in ('running', 'stopped', 'deleted')),
+    generation integer not null, status text not null, created_at integer not null, unique (user_id, slug)
+) strict;
+insert into users values (1, 'admin', 'hash-1', 'admin', 1, 1000), (7, 'alice', 'hash-7', 'user', 0, 2000);
+insert into sessions values (x'01', 1, 1000, 9000000000000), (x'07', 7, 2000, 9000000000000);
+insert into instances values ('ins_0190f2c3a1b27cc09d3e5f60718293a4', 7, 'Train_1', 'train-1',
+    '{"hostname":"train-1","image":"python:3.12","cpus":1.0,"memory_bytes":1073741824,"shm_bytes":67108864,"gpus":0,
+      "env":{"A":"1"},"command":[],"mounts":[{"storage":"home","key":"alice"}]}',
+    'running', 3, '{"state":"starting"}', 3000);
+"#;
+
+#[tokio::test]
+async fn a_store_of_the_first_release_is_found_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    let mut connection =
+        SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", file.display())).await.unwrap();
+    sqlx::raw_sql(FIRST_RELEASE).execute(&mut connection).await.unwrap();
+    let all = sqlx::migrate!("src/store/migrations");
+    let first = all.iter().next().unwrap();
+    sqlx::raw_sql(
+        "create table _sqlx_migrations (version bigint primary key, description text not null,
+            installed_on timestamp not null default current_timestamp, success boolean not null,
+            checksum blob not null, execution_time bigint not null)",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    sqlx::query("insert into _sqlx_migrations values (?, ?, current_timestamp, true, ?, 0)")
+        .bind(first.version)
+        .bind(first.description.as_ref())
+        .bind(first.checksum.as_ref())
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+
+    let store = Store::open(&file).await.unwrap();
+    let admin = store.session_user(&[1]).await.unwrap().unwrap();
+    assert_eq!((admin.name.as_str(), admin.role, admin.must_change_password), ("admin", Role::Admin, true));
+    let (alice, hash) = store.user_to_verify(&name("alice")).await.unwrap().unwrap();
+    assert_eq!((hash.as_str(), alice.home.as_str(), alice.group.as_str()), ("hash-7", "alice", "default"));
+    assert_eq!(store.session_user(&[7]).await.unwrap().unwrap().id, alice.id);
+    let instances = store.instances_of(alice.id).await.unwrap();
+    assert_eq!(instances.len(), 1);
+    assert_eq!((instances[0].name.as_str(), instances[0].generation), ("Train_1", 3));
+    assert_eq!((instances[0].spec.user.as_str(), instances[0].spec.env["A"].as_str()), ("alice", "1"));
+    let broken = sqlx::query("pragma foreign_key_check").fetch_all(&store.pool).await.unwrap();
+    assert!(broken.is_empty(), "references that lead nowhere");
+    let orphan = sqlx::query("insert into sessions values (x'09', 99, 0, 0)").execute(&store.pool).await;
+    assert!(orphan.is_err(), "sessions still refer to users");
+    assert!(matches!(add(&store, "alice", Role::User).await, Err(StoreError::Taken)));
+}
+
+#[tokio::test]
+async fn somebody_can_always_administer() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("store.db")).await.unwrap();
+    add(&store, "root", Role::Admin).await.unwrap();
+    let root = store.user_by_name(&name("root")).await.unwrap().unwrap();
+    let demote = UserChange { role: Some(Role::Leader), ..UserChange::default() };
+    let disable = UserChange { disabled: Some(true), ..UserChange::default() };
+    for change in [demote, disable] {
+        assert!(matches!(store.change_user(root.id, change, &line()).await, Err(StoreError::LastAdmin)));
+    }
+    let removed = store.remove_user(root.id, &Status::Stopping, &line()).await;
+    assert!(matches!(removed, Err(StoreError::LastAdmin)));
+    let lines = store.audit_page(&AuditQuery::default(), 10).await.unwrap();
+    assert_eq!(lines.len(), 1, "what was refused is not written as done");
+    add(&store, "second", Role::Admin).await.unwrap();
+    store.change_user(root.id, disable, &line()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_removed_user_can_come_back_and_a_purged_one_leaves_no_files_to_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("store.db")).await.unwrap();
+    add(&store, "root", Role::Admin).await.unwrap();
+    add(&store, "alice", Role::User).await.unwrap();
+    let alice = store.user_by_name(&name("alice")).await.unwrap().unwrap();
+    store.add_session(&[1], alice.id, std::time::Duration::from_hours(1), &line()).await.unwrap();
+    assert!(store.still_opens(&[1]).await.unwrap());
+    store.remove_user(alice.id, &Status::Stopping, &line()).await.unwrap();
+    assert!(!store.still_opens(&[1]).await.unwrap());
+    assert!(matches!(add(&store, "alice", Role::User).await, Err(StoreError::Taken)));
+    assert!(store.restore_user(alice.id, &line()).await.unwrap());
+    assert!(!store.restore_user(alice.id, &line()).await.unwrap(), "not removed any more");
+    store.remove_user(alice.id, &Status::Stopping, &line()).await.unwrap();
+    assert!(store.purge_user(alice.id, &Status::Deleting, &line()).await.unwrap());
+    assert!(!store.restore_user(alice.id, &line()).await.unwrap());
+    add(&store, "alice", Role::User).await.unwrap();
+    let next = store.user_by_name(&name("alice")).await.unwrap().unwrap();
+    assert_ne!(next.id, alice.id);
+    assert_eq!(next.home, "alice.2");
+}
+
+#[tokio::test]
+async fn a_group_with_members_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("store.db")).await.unwrap();
+    add(&store, "root", Role::Admin).await.unwrap();
+    let vision: GroupName = "vision".parse().unwrap();
+    let group = store.add_group(&vision, &line()).await.unwrap();
+    assert!(matches!(store.add_group(&vision, &line()).await, Err(StoreError::Taken)));
+    let root = store.user_by_name(&name("root")).await.unwrap().unwrap();
+    let join = |group| UserChange { group: Some(group), ..UserChange::default() };
+    store.change_user(root.id, join(group), &line()).await.unwrap();
+    assert_eq!(store.groups(Some(group)).await.unwrap()[0].members, [name("root")]);
+    assert!(!store.remove_group(group, &line()).await.unwrap());
+    store.change_user(root.id, join(GroupId::DEFAULT), &line()).await.unwrap();
+    assert!(store.remove_group(group, &line()).await.unwrap());
+}
+
+async fn add(store: &Store, user: &str, role: Role) -> Result<(), StoreError> {
+    let user = name(user);
+    let new = NewUser {
+        name: &user,
+        password_hash: "x",
+        role,
+        group: GroupId::DEFAULT,
+        must_change_password: false,
+    };
+    store.add_user(new, &Line::by_system("user.add", user.as_str())).await
+}
+
+fn name(text: &str) -> UserName {
+    text.parse().unwrap()
+}
+
+fn line() -> Line {
+    Line::by_system("test", "")
+}
