@@ -15,7 +15,7 @@ pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 /// A client without any habits. It speaks with loopback only, but will not be made without something for TLS.
 pub fn http_client() -> reqwest::Client {
     // Another thread may have been faster.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build().or_fail("make a client")
 }
 

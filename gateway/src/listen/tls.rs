@@ -14,7 +14,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use rustls::{
     ServerConfig,
-    crypto::{CryptoProvider, ring},
+    crypto::{CryptoProvider, aws_lc_rs},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
     server::{Acceptor, ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
@@ -183,8 +183,8 @@ fn site(resolver: Arc<dyn ResolvesServerCert>) -> Result<Arc<ServerConfig>, TlsE
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     CryptoProvider::get_default().cloned().unwrap_or_else(|| {
         // Two threads may come here at once: the first one's stays, and they are the same.
-        let _ = ring::default_provider().install_default();
-        Arc::new(ring::default_provider())
+        let _ = aws_lc_rs::default_provider().install_default();
+        Arc::new(aws_lc_rs::default_provider())
     })
 }
 

@@ -7,7 +7,7 @@ use reqwest::{
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION},
     redirect::Policy,
 };
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -165,7 +165,7 @@ impl Client {
 /// TLS with the machine's own roots. Without TLS in the address none are read, so that a machine without any still
 /// reaches a gateway over plain HTTP.
 fn tls(url: &Url) -> Result<ClientConfig, rustls::Error> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?;
     let builder = if url.scheme() == "https" {
         builder.with_platform_verifier()?
