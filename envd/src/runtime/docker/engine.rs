@@ -15,8 +15,11 @@ use crate::runtime::RuntimeError;
 const CONNECT: Duration = Duration::from_secs(5);
 /// bollard's own limit on the head of an answer: longer than any of ours, so that ours decide.
 const OUTERMOST: Duration = Duration::from_mins(10);
-/// Calls at once; more wait for their turn within their limit.
+/// Calls at once; more wait for their turn, which does not count towards their limit.
 const CALLS_MAX: usize = 16;
+/// What may take longer than this, such as a stop, has turns of its own: a crowd of stops must not hold up the looks
+/// that tell whether the engine is there.
+const QUICK: Duration = Duration::from_secs(10);
 /// The most that is kept of what the engine or a registry says.
 const TEXT_MAX: usize = 1000;
 
@@ -27,12 +30,14 @@ pub(super) struct Engine {
     /// A client that speaks the engine's version; forgotten when the engine goes away, since it may come back as
     /// another version.
     docker: Mutex<Option<Docker>>,
-    calls: Semaphore,
+    quick: Semaphore,
+    slow: Semaphore,
 }
 
 impl Engine {
     pub(super) fn new(socket: String) -> Self {
-        Self { socket, docker: Mutex::new(None), calls: Semaphore::new(CALLS_MAX) }
+        let turns = || Semaphore::new(CALLS_MAX);
+        Self { socket, docker: Mutex::new(None), quick: turns(), slow: turns() }
     }
 
     pub(super) async fn docker(&self) -> Result<Docker, RuntimeError> {
@@ -84,12 +89,11 @@ impl Engine {
         limit: Duration,
         call: impl AsyncFnOnce(Docker) -> Result<T, DockerError>,
     ) -> Result<Result<T, DockerError>, RuntimeError> {
-        let answer = timeout(limit, async {
-            let _turn = self.calls.acquire().await;
-            Ok(call(self.docker().await?).await)
-        })
-        .await
-        .unwrap_or_else(|_| Err(too_slow(what, limit)));
+        let turns = if limit > QUICK { &self.slow } else { &self.quick };
+        let _turn = turns.acquire().await;
+        let answer = timeout(limit, async { Ok(call(self.docker().await?).await) })
+            .await
+            .unwrap_or_else(|_| Err(too_slow(what, limit)));
         if let Ok(Err(error)) = &answer
             && (is_away(error) || is_nonsense(error))
         {
