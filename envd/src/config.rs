@@ -11,7 +11,8 @@
 //! gateway_user = 990
 //! # What an instance's own files may take, the image and the storages apart.
 //! disk_limit = "50G"
-//! # The registries that images may come from; any if it is left out. Images of this machine's own are always allowed.
+//! # The registries that images may come from; any with a public name if it is left out. One inside the site's network
+//! # has to be named here. Images of this machine's own are always allowed.
 //! registries = ["docker.io", "ghcr.io"]
 //! # Where the networks of users get their addresses from: 64 for each user.
 //! network_pool = "10.97.0.0/16"
@@ -65,7 +66,7 @@ pub(crate) struct Config {
     pub(crate) docker: PathBuf,
     pub(crate) gateway_user: Option<u32>,
     pub(crate) disk_limit_bytes: u64,
-    /// All registries if it is `None`.
+    /// All with a public name if it is `None`.
     pub(crate) registries: Option<Vec<String>>,
     pub(crate) network_pool: Ipv4Net,
     pub(crate) dangerous_no_firewall: bool,

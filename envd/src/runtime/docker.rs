@@ -70,7 +70,7 @@ const MEASURE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) socket: PathBuf,
-    /// All registries if it is `None`.
+    /// All with a public name if it is `None`.
     pub(crate) registries: Option<Vec<String>>,
     pub(crate) network_pool: Ipv4Net,
     /// Whether instances start also when users cannot be kept apart.

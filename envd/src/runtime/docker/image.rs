@@ -72,16 +72,34 @@ fn parse(reference: &str) -> Result<Reference, RuntimeError> {
     reference.parse().map_err(|error: oci_spec::distribution::ParseError| bad(&error.to_string()))
 }
 
-/// Images of this machine's own come from no registry.
+/// Images of this machine's own come from no registry. The engine connects to whatever a name says, from inside the
+/// site's network: where the site does not name its registries, only those with a public name are asked.
 fn allowed(name: &Reference, registries: Option<&[String]>) -> Result<(), RuntimeError> {
-    let Some(registries) = registries else { return Ok(()) };
     let registry = name.registry();
-    if name.whole().starts_with(OWN_IMAGES) || registries.iter().any(|one| one == registry) {
+    let is_allowed = name.whole().starts_with(OWN_IMAGES)
+        || registries
+            .map_or_else(|| has_public_name(registry), |names| names.iter().any(|one| one == registry));
+    if is_allowed {
         return Ok(());
     }
-    let names: Vec<_> = registries.iter().map(|one| format!("`{one}`")).collect();
-    let allowed = if names.is_empty() { "this machine".to_owned() } else { names.join(" or ") };
+    let allowed = match registries {
+        None => "a public registry, or ask the admin to name this one in `registries`".to_owned(),
+        Some([]) => "this machine".to_owned(),
+        Some(names) => names.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(" or "),
+    };
     Err(RuntimeError::RegistryNotAllowed { registry: registry.to_owned(), allowed })
+}
+
+/// Neither an address in any spelling nor a name that only this network knows. Where a public name leads cannot be told
+/// from the name.
+fn has_public_name(registry: &str) -> bool {
+    const INSIDE: [&str; 9] =
+        ["localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home", "arpa"];
+    let host = registry.rsplit_once(':').map_or(registry, |(host, _)| host).trim_end_matches('.');
+    let Some((_, last)) = host.rsplit_once('.') else { return false };
+    // The last part of an address is a number, also in `127.1` and `0x7f.1`.
+    let is_a_word = last.starts_with(|first: char| first.is_ascii_alphabetic()) && !host.contains(['[', ':']);
+    is_a_word && INSIDE.iter().all(|inside| !last.eq_ignore_ascii_case(inside))
 }
 
 async fn look_up(engine: &Engine, name: &str) -> Result<Option<ImageId>, RuntimeError> {
@@ -220,6 +238,35 @@ mod tests {
         assert!(
             check("localhost/berth/base", Some(&[])) && !check("localhost/other/base", Some(&["docker.io"]))
         );
+    }
+
+    #[test]
+    fn what_is_inside_is_asked_only_where_the_site_says_so() {
+        let check = |reference: &str, registries: Option<&[String]>| {
+            reference.parse::<Reference>().is_ok_and(|name| allowed(&name, registries).is_ok())
+        };
+        for public in ["debian", "ghcr.io/a/b", "registry.example.org:5000/a/b:1", "localhost/berth/base"] {
+            assert!(check(public, None), "{public}");
+        }
+        for inside in [
+            "localhost/other/base",
+            "localhost:5000/a/b",
+            "127.0.0.1:5000/a/b",
+            "127.1:5000/a",
+            "0x7f.1/a/b",
+            "169.254.169.254/latest/meta-data",
+            "10.0.0.7/a/b",
+            "2130706433:80/a",
+            "[::1]:5000/a/b",
+            "registry:5000/a/b",
+            "registry.localhost/a/b",
+            "harbor.corp/a/b",
+            "metadata.google.internal/a/b",
+            "printer.LOCAL/a/b",
+        ] {
+            assert!(!check(inside, None), "{inside}");
+        }
+        assert!(check("10.0.0.7:5000/a/b", Some(&["10.0.0.7:5000".to_owned()])));
     }
 
     #[test]
