@@ -139,13 +139,21 @@ async fn logs<R: Runtime>(
     query: Result<Query<Logs>, QueryRejection>,
 ) -> Result<Response, Answer> {
     let (Path(id), Query(Logs { tail, follow })) = (id?, query?);
+    let Ok(reader) = Arc::clone(&node.log_readers).try_acquire_owned() else {
+        let message = "too many logs are being read at once".to_owned();
+        return Err(Answer::new(StatusCode::TOO_MANY_REQUESTS, message));
+    };
     let runtime = &node.world.runtime;
     let Some(container) = runtime.find(&id).await? else {
         return Err(Answer::new(StatusCode::NOT_FOUND, format!("`{id}` has no container")));
     };
     let records = runtime.logs(&container, tail, follow).await?;
     let stopping = node.world.tasks.stopping().cancelled_owned();
-    let body = records.map(|record| record.map(|record| framed(&record))).take_until(stopping);
+    let framed = move |record: Result<LogRecord, _>| {
+        let _until_the_end = &reader;
+        record.map(|record| framed(&record))
+    };
+    let body = records.map(framed).take_until(stopping);
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Body::from_stream(body)).into_response())
 }
 

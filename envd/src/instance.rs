@@ -36,6 +36,8 @@ use crate::{
 const STOP_GRACE: Duration = Duration::from_secs(10);
 /// A look at what seems settled, in case all else failed to tell.
 const RECHECK: Duration = Duration::from_mins(1);
+/// What is gone stays gone: only a new goal or a sighting makes it worth a look. This is merely not for ever.
+const RECHECK_GONE: Duration = Duration::from_hours(24);
 /// Between two looks at a removal that somebody else began.
 const REMOVED_AGAIN: Duration = Duration::from_secs(1);
 /// Between two reports of a download's progress.
@@ -344,7 +346,8 @@ impl<R: Runtime> Instance<R> {
         }
         // Only now: while there is a container, a start must find its door. The storage stays, always.
         self.disk(|world, id| world.doors.remove(id)).await?;
-        Ok(Turn::Settled(Observation::Absent))
+        self.failures = 0;
+        Ok(Turn::Waiting(Observation::Absent, RECHECK_GONE))
     }
 
     /// Makes the container; `false` if the goal changed while its image was on its way.

@@ -17,7 +17,10 @@ use std::{
 use envd_api::control::{EngineState, InstanceSpec, Observation, Observed, PutInstance};
 use futures_util::StreamExt;
 use gateway_api::{Goal, InstanceId};
-use tokio::{sync::Notify, time::sleep};
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::sleep,
+};
 use tracing::{info, warn};
 
 use crate::{
@@ -43,6 +46,8 @@ const TIDY_AGAIN: Duration = Duration::from_secs(5);
 const INSTANCES_MAX: usize = 10_000;
 /// Of these, deleted ones that are still reported as such.
 const DELETED_MAX: usize = 1_000;
+/// Logs that are read at once: each is a connection to the engine.
+const LOG_READERS_MAX: usize = 256;
 
 /// What all tasks share.
 #[derive(Debug)]
@@ -67,6 +72,8 @@ impl<R> World<R> {
 #[derive(Debug)]
 pub(crate) struct Node<R> {
     pub(crate) world: Arc<World<R>>,
+    /// One permit for each log that is being read.
+    pub(crate) log_readers: Arc<Semaphore>,
     instances: Mutex<BTreeMap<InstanceId, Handle>>,
     look: Notify,
 }
@@ -88,7 +95,8 @@ pub(crate) enum PutError {
 
 impl<R: Runtime> Node<R> {
     pub(crate) fn new(world: Arc<World<R>>) -> Self {
-        Self { world, instances: Mutex::default(), look: Notify::new() }
+        let log_readers = Arc::new(Semaphore::new(LOG_READERS_MAX));
+        Self { world, log_readers, instances: Mutex::default(), look: Notify::new() }
     }
 
     /// Starts the loops.
@@ -103,7 +111,10 @@ impl<R: Runtime> Node<R> {
 
     /// Takes the goal for one instance. When this returns, its door is there if it is to run.
     pub(crate) async fn put(&self, id: InstanceId, put: PutInstance) -> Result<(), PutError> {
-        self.check(&put.spec)?;
+        // To end something it must not have to be fit to run.
+        if put.goal == Goal::Running {
+            self.check(&put.spec)?;
+        }
         self.refuse_stale(&id, put.generation).await?;
         if put.goal == Goal::Running {
             let (world, id) = (Arc::clone(&self.world), id.clone());
