@@ -18,7 +18,7 @@ use tokio::{
 use super::{
     Passed, ProtocolError, Refusal, Reply,
     message::{body_length, encode},
-    passed::discard,
+    passed::{discard, takes_no_more},
 };
 
 /// A reply as it arrived, with what rode on it.
@@ -97,7 +97,9 @@ impl Drop for Ridden {
 
 fn receive(stream: &UnixStream, into: &mut [u8], ridden: &mut Ridden) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
+    // Without room the kernel closes what comes, and says so. It does not wait for that.
+    let room = if takes_no_more() { 0 } else { space.len() };
+    let mut control = RecvAncillaryBuffer::new(&mut space[..room]);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
     let received = rustix::net::recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, flags)?;
     ridden.cut |= received.flags.contains(ReturnFlags::CTRUNC);

@@ -8,7 +8,7 @@ use std::{
     io,
     os::fd::{AsRawFd, OwnedFd, RawFd},
     pin::Pin,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{Mutex, PoisonError},
     task::{Context, Poll, ready},
 };
 
@@ -18,7 +18,9 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, unix::AsyncFd};
 use super::ProtocolError;
 
 /// Threads that may be stuck closing descriptors that turned out not to be sockets.
-const STUCK_MAX: usize = 8;
+const CLOSERS_MAX: usize = 8;
+/// Descriptors that may wait for such a thread.
+const WAITING_MAX: usize = 64;
 
 /// A connected stream socket that came from elsewhere. It is an ordinary byte stream, whatever its sender does.
 #[derive(Debug)]
@@ -129,21 +131,39 @@ impl Drop for Socket {
     }
 }
 
-/// Closes a descriptor of unknown kind without waiting for it: closing a file of a file system that the sender runs
-/// waits for the sender. Past [`STUCK_MAX`] such files it is left open rather than waited for.
-pub(super) fn discard(fd: OwnedFd) {
-    static STUCK: AtomicUsize = AtomicUsize::new(0);
+/// Descriptors of unknown kind that wait to be closed, and the threads that close them.
+static DISCARDED: Mutex<Discarded> = Mutex::new(Discarded { waiting: Vec::new(), threads: 0 });
 
-    if STUCK.fetch_add(1, Ordering::Relaxed) >= STUCK_MAX {
-        STUCK.fetch_sub(1, Ordering::Relaxed);
-        std::mem::forget(fd);
-        return;
+struct Discarded {
+    waiting: Vec<OwnedFd>,
+    threads: usize,
+}
+
+/// Closes a descriptor of unknown kind without waiting for it: closing a file of a file system that the sender runs
+/// waits for the sender. No more than [`CLOSERS_MAX`] threads wait so; what comes then waits for one of them.
+pub(super) fn discard(fd: OwnedFd) {
+    let mut discarded = DISCARDED.lock().unwrap_or_else(PoisonError::into_inner);
+    discarded.waiting.push(fd);
+    if discarded.threads < CLOSERS_MAX
+        && std::thread::Builder::new().name("discard".to_owned()).spawn(close_discarded).is_ok()
+    {
+        discarded.threads += 1;
     }
-    let close = move || {
+}
+
+/// Whether so many wait to be closed that no more must be taken.
+pub(super) fn takes_no_more() -> bool {
+    DISCARDED.lock().unwrap_or_else(PoisonError::into_inner).waiting.len() >= WAITING_MAX
+}
+
+fn close_discarded() {
+    loop {
+        let mut discarded = DISCARDED.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(fd) = discarded.waiting.pop() else {
+            discarded.threads -= 1;
+            return;
+        };
+        drop(discarded);
         drop(fd);
-        STUCK.fetch_sub(1, Ordering::Relaxed);
-    };
-    if std::thread::Builder::new().name("discard".to_owned()).spawn(close).is_err() {
-        STUCK.fetch_sub(1, Ordering::Relaxed);
     }
 }
