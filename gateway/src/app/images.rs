@@ -6,7 +6,7 @@ use gateway_api::{
     node::{Node, NodeState},
 };
 
-use super::App;
+use super::{App, instances::same_image};
 use crate::{clusters::Health, error::Error};
 
 impl App {
@@ -17,7 +17,7 @@ impl App {
         let mut images: Vec<_> = local
             .into_iter()
             .map(|image| Image {
-                default: image.reference == self.config.default_image,
+                default: same_image(&image.reference, &self.config.default_image),
                 reference: image.reference,
                 size_bytes: image.size_bytes,
                 created_at: image.created_at,

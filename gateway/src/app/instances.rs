@@ -9,6 +9,8 @@ use gateway_api::{
     session::Role,
 };
 
+use oci_spec::distribution::Reference;
+
 use super::App;
 use crate::{
     auth::{
@@ -86,9 +88,10 @@ impl App {
             }
         })?;
         tracing::info!(user = %caller.user.name, instance = %id, %name, "created");
-        self.wake.notify_one();
         let row = self.store.instance(&id).await?.ok_or_else(|| not_found(name.as_str()))?;
-        Ok(self.announce(row))
+        let instance = self.announce(row);
+        self.wake.notify_one();
+        Ok(instance)
     }
 
     pub(crate) async fn start_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
@@ -175,9 +178,11 @@ impl App {
             // Somebody may have acted between the look and the write: look again.
             let instance = grant.instance();
             if self.store.set_goal(&instance.id, instance.generation, goal, &status, &line).await? {
-                self.wake.notify_one();
-                let row = self.store.instance(grant.id()).await?.ok_or_else(|| not_found(name))?;
+                // Not read again, and told before the loop is woken: a moment later the row may be gone for good.
+                let generation = instance.generation + 1;
+                let row = InstanceRow { goal, generation, status, ..instance.clone() };
                 self.announce(row.clone());
+                self.wake.notify_one();
                 return Ok(self.view_for(caller, row));
             }
             if !self.store.still_opens(caller.key_hash()).await? {
@@ -204,18 +209,29 @@ impl App {
 
     /// Local images cannot be pulled: one that is missing is a mistake that can be told at once.
     async fn check_image_is_here(&self, image: &str) -> Result<(), Error> {
-        if !image.starts_with("localhost/") {
+        let is_own = image.parse::<Reference>().is_ok_and(|name| name.registry() == "localhost");
+        // What a digest names is known to the engine alone.
+        if !is_own || image.contains('@') {
             return Ok(());
         }
         match self.cluster.envd.images().await {
-            Ok(images) if images.iter().all(|local| local.reference != image) => Err(Error::ImageNotFound {
-                reference: image.to_owned(),
-                why: "it is not on this machine, and images under `localhost/` are never pulled".to_owned(),
-            }),
+            Ok(images) if !images.iter().any(|local| same_image(&local.reference, image)) => {
+                Err(Error::ImageNotFound {
+                    reference: image.to_owned(),
+                    why: "it is not on this machine, and images under `localhost/` are never pulled"
+                        .to_owned(),
+                })
+            }
             // When the cluster does not answer, the instance waits for it and is checked there.
             Ok(_) | Err(_) => Ok(()),
         }
     }
+}
+
+/// Whether two references name the same image: a missing tag is `latest`.
+pub(super) fn same_image(one: &str, other: &str) -> bool {
+    let whole = |text: &str| text.parse::<Reference>().map(|name| name.whole());
+    matches!((whole(one), whole(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 fn slug_of(name: &str) -> Option<Slug> {
@@ -241,4 +257,18 @@ fn act_word(action: Action) -> &'static str {
 
 fn on_its_way() -> Status {
     Status::Waiting { reason: WaitReason::StartingUp, message: "the cluster has been told".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tag_is_latest() {
+        assert!(same_image("localhost/berth/base:latest", "localhost/berth/base"));
+        assert!(same_image("debian", "docker.io/library/debian:latest"));
+        assert!(!same_image("localhost/berth/base:latest", "localhost/berth/base:1"));
+        assert!(!same_image("localhost/berth/base:latest", "localhost/berth/lab"));
+        assert!(!same_image("", ""));
+    }
 }

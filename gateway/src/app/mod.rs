@@ -77,7 +77,11 @@ impl App {
 
     /// How each part is.
     pub(crate) async fn health(&self) -> Vec<PartHealth> {
-        let store = self.store.ping().await.err().map(|error| crate::error::chain(&error));
+        let store = self.store.ping().await.err().map(|error| {
+            tracing::error!(error = crate::error::chain(&error), "the store is unwell");
+            // Everyone can ask: what the cause is stands in the log.
+            error.to_string()
+        });
         let (cluster, engine) = match self.cluster.health() {
             Health::Ready => (None, None),
             Health::New => (Some("envd has not answered yet".to_owned()), None),

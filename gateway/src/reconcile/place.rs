@@ -11,7 +11,8 @@ use envd_api::{
     control::{Observation, Observed, PutInstance, WatchEvent},
 };
 use futures_util::StreamExt as _;
-use gateway_api::{Goal, InstanceId};
+use gateway_api::{Goal, InstanceId, Status, instance::WaitReason};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::{stale, status::status};
 use crate::{app::App, clusters::Health, error::chain, events::What, store::StoreError};
@@ -63,7 +64,9 @@ type Told = HashMap<InstanceId, Option<u64>>;
 
 async fn follow(app: &App) -> Interrupted {
     let mut watch = std::pin::pin!(app.cluster.envd.watch());
-    let mut clock = tokio::time::interval(CLOCK);
+    let mut node = std::pin::pin!(look_at_node(app));
+    let mut clock = interval(CLOCK);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut told = Told::new();
     // Nothing is told before the first report: it says what envd knows already.
     let mut ready = false;
@@ -79,6 +82,7 @@ async fn follow(app: &App) -> Interrupted {
             },
             () = app.wake.notified(), if ready => tell(app, &mut told).await,
             _ = clock.tick(), if ready => refresh(app, &mut told).await,
+            interrupted = &mut node => return interrupted,
         };
         if let Err(interrupted) = step {
             return interrupted;
@@ -106,13 +110,22 @@ async fn hear(app: &App, told: &mut Told, event: WatchEvent) -> Result<(), Inter
     }
 }
 
-/// The clock's round: what the machine has, and whatever was missed.
-async fn refresh(app: &App, told: &mut Told) -> Result<(), Interrupted> {
-    match app.cluster.envd.node().await {
-        Ok(node) => app.cluster.note_node(node),
-        Err(ClientError::Refused { message, .. }) => tracing::warn!(message, "the node did not report"),
-        Err(error @ (ClientError::Unreachable { .. } | ClientError::Protocol(_))) => return Err(error.into()),
+/// Asks what the machine has, round after round. Beside the loop and not in it: an engine can take its time to say so.
+async fn look_at_node(app: &App) -> Interrupted {
+    let mut clock = interval(CLOCK);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        clock.tick().await;
+        match app.cluster.envd.node().await {
+            Ok(node) => app.cluster.note_node(node),
+            Err(ClientError::Refused { message, .. }) => tracing::warn!(message, "the node did not report"),
+            Err(error @ (ClientError::Unreachable { .. } | ClientError::Protocol(_))) => return error.into(),
+        }
     }
+}
+
+/// The clock's round: whatever was missed.
+async fn refresh(app: &App, told: &mut Told) -> Result<(), Interrupted> {
     app.store.forget_expired_sessions().await?;
     tell(app, told).await
 }
@@ -134,7 +147,7 @@ async fn tell(app: &App, told: &mut Told) -> Result<(), Interrupted> {
 
 async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrupted> {
     let Some(row) = app.store.instance(id).await? else { return Ok(()) };
-    let put = PutInstance { generation: row.generation, goal: row.goal, spec: row.spec };
+    let put = PutInstance { generation: row.generation, goal: row.goal, spec: row.spec.clone() };
     match app.cluster.envd.put(id, &put).await {
         Ok(()) => {
             told.insert(id.clone(), Some(row.generation));
@@ -143,6 +156,16 @@ async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrup
         Err(ClientError::Refused { stale: Some(stale), .. }) => stale::take_over(app, row.id, stale).await,
         Err(ClientError::Refused { message, status, .. }) => {
             tracing::error!(instance = %id, %status, message, "the cluster refused the goal");
+            let status = if status.is_client_error() {
+                // The same again gives the same again: the user's next act is the next try.
+                told.insert(id.clone(), Some(row.generation));
+                Status::Failed { reason: message, exit_code: None }
+            } else {
+                Status::Waiting { reason: WaitReason::Retrying, message }
+            };
+            if status != row.status && app.store.set_status(id, row.generation, &status).await? {
+                app.announce(crate::store::InstanceRow { status, ..row });
+            }
             Ok(())
         }
         Err(error @ (ClientError::Unreachable { .. } | ClientError::Protocol(_))) => Err(error.into()),

@@ -175,7 +175,7 @@ impl Store {
             .bind(readable(serde_json::to_string(status))?)
             .bind(id.as_str())
             .bind(generation.cast_signed())
-            .execute(&self.pool)
+            .execute(&self.reports)
             .await?;
         Ok(done.rows_affected() == 1)
     }

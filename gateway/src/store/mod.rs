@@ -1,7 +1,8 @@
 //! What should be, on disk: `SQLite` in WAL mode, one file per table, forward-only migrations.
 //!
-//! A write that was acknowledged survives `kill -9` and a power cut (`synchronous = FULL`). The store knows rows and
-//! types of the contracts; it decides nothing.
+//! A write that was acknowledged survives `kill -9` and a power cut (`synchronous = FULL`). Only what the cluster
+//! reports by itself, and reports again after each start, need not: it is written without waiting for the disk. The
+//! store knows rows and types of the contracts; it decides nothing.
 
 mod audit;
 mod groups;
@@ -34,6 +35,8 @@ const CONNECTIONS_MAX: u32 = 4;
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     pool: SqlitePool,
+    /// For what may be lost in a power cut, though not by `kill -9`: reports of a download come several times a second.
+    reports: SqlitePool,
 }
 
 /// What can go wrong with the store. `Display` is for the operator; users read `something went wrong on our side`.
@@ -63,12 +66,14 @@ impl Store {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(BUSY_TIMEOUT);
+        let in_a_hurry = options.clone().synchronous(SqliteSynchronous::Normal);
         let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await?;
+        let reports = SqlitePoolOptions::new().max_connections(1).connect_lazy_with(in_a_hurry);
         sqlx::migrate!("src/store/migrations")
             .run(&pool)
             .await
             .map_err(|error| StoreError::Unreadable(error.into()))?;
-        Ok(Self { pool })
+        Ok(Self { pool, reports })
     }
 
     /// A transaction that writes. It takes its turn at once: one that reads first and then writes could be refused.
@@ -83,6 +88,7 @@ impl Store {
     }
 
     pub(crate) async fn close(&self) {
+        self.reports.close().await;
         self.pool.close().await;
     }
 }
