@@ -20,9 +20,11 @@ use std::{
 };
 
 use envd_api::agent::{
-    Call, ChunkReader, ChunkWriter, Exec, Passed, ProtocolError, Received, Refusal, Terminal, receive_reply,
+    Call, ChunkReader, ChunkWriter, Exec, Passed, ProtocolError, Received, Refusal, Terminal, TerminalsAct,
+    TerminalsCall, TerminalsReport, read_message, receive_reply,
 };
 use gateway_api::InstanceId;
+use serde::de::DeserializeOwned;
 use tokio::{net::UnixStream, time::timeout};
 
 use self::door::Door;
@@ -135,6 +137,29 @@ impl Agents {
         terminal: Terminal,
     ) -> Result<Process, AgentError> {
         self.process(instance, Call::Terminal(terminal)).await
+    }
+
+    /// The persistent terminals of the instance, after `act`.
+    pub(crate) async fn terminals(
+        &self,
+        instance: &InstanceId,
+        act: TerminalsAct,
+    ) -> Result<TerminalsReport, AgentError> {
+        self.report(instance, Call::Terminals(TerminalsCall { act })).await
+    }
+
+    /// A call whose answer is one message.
+    async fn report<T: DeserializeOwned>(&self, instance: &InstanceId, call: Call) -> Result<T, AgentError> {
+        match self.call(instance, call).await? {
+            (mut stream, Received::Stream) => {
+                let report = timeout(ANSWER_LIMIT, read_message(&mut stream)).await;
+                Ok(report.map_err(|_| AgentError::TimedOut)??)
+            }
+            (_, Received::Descriptor(_)) => {
+                Err(ProtocolError::Descriptor("a descriptor in place of a report").into())
+            }
+            (_, Received::Refused { refusal, message }) => Err(AgentError::refused(refusal, &message)),
+        }
     }
 
     async fn process(&self, instance: &InstanceId, call: Call) -> Result<Process, AgentError> {

@@ -3,7 +3,6 @@
 //! `Display` is the sentence that the user reads, `source()` is the operator's chain. What is not yours and what is
 //! not there are the same [`Error::NotFound`].
 
-use axum::response::{IntoResponse, Response};
 use gateway_api::{Action, Code, Problem, error::Reason, name::NotAName};
 use http::StatusCode;
 
@@ -20,6 +19,12 @@ pub(crate) enum Error {
     BadCredentials,
     #[error("too many attempts to sign in")]
     TooManyAttempts { seconds: u64 },
+    #[error("you have {limit} {what} open already, and can have no more")]
+    TooManyOpen { what: &'static str, limit: usize },
+    #[error("too many logs are being read at once")]
+    TooManyReaders,
+    #[error("choose a password of your own first: somebody else has seen this one")]
+    PasswordChangeRequired,
     #[error("this request came from another site")]
     CrossSite,
     #[error("{why}")]
@@ -141,6 +146,18 @@ impl Error {
                 params: vec![("seconds", seconds.to_string())],
                 ..plain(S::TOO_MANY_REQUESTS, Code::TooManyAttempts, Some("wait a minute and try again"))
             },
+            Self::TooManyOpen { what, limit } => Parts {
+                params: vec![("what", (*what).to_owned()), ("limit", limit.to_string())],
+                ..plain(S::TOO_MANY_REQUESTS, Code::TooManyOpen, Some("close some of them and try again"))
+            },
+            Self::TooManyReaders => {
+                plain(S::SERVICE_UNAVAILABLE, Code::TooManyOpen, Some("try again in a moment"))
+            }
+            Self::PasswordChangeRequired => plain(
+                S::FORBIDDEN,
+                Code::PasswordChangeRequired,
+                Some("change it in the console or with `berth passwd`"),
+            ),
             Self::CrossSite => {
                 plain(S::FORBIDDEN, Code::CrossSite, Some("open the console itself and try there"))
             }
@@ -313,28 +330,6 @@ impl From<StoreError> for Error {
     }
 }
 
-/// Marks an answer that the audit log has to know of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Refusal;
-
-/// The body is written by the request-id layer (`http/problem.rs`), which knows the id.
-impl IntoResponse for Error {
-    fn into_response(self) -> Response {
-        if self.status().is_server_error() {
-            tracing::error!(error = %chain(&self), "the request failed");
-        }
-        let mut response = self.status().into_response();
-        if let Self::TooManyAttempts { seconds } = &self {
-            response.headers_mut().insert(http::header::RETRY_AFTER, (*seconds).into());
-        }
-        if matches!(self, Self::Forbidden { .. } | Self::Hidden { .. }) {
-            response.extensions_mut().insert(Refusal);
-        }
-        response.extensions_mut().insert(self.problem());
-        response
-    }
-}
-
 /// What of a text may be repeated to its sender: a bounded piece without control characters.
 fn repeatable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(64).collect()
@@ -364,6 +359,9 @@ mod tests {
             Error::Unauthenticated,
             Error::BadCredentials,
             Error::TooManyAttempts { seconds: 30 },
+            Error::TooManyOpen { what: "logs", limit: 32 },
+            Error::TooManyReaders,
+            Error::PasswordChangeRequired,
             Error::CrossSite,
             Error::Forbidden { why: "only an admin may do this" },
             Error::NotFound { kind: "instance", name: "trian".to_owned() },

@@ -2,7 +2,10 @@
 
 use std::{future::Future, time::Duration};
 
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TrackedFuture},
+};
 use tracing::Instrument as _;
 
 /// All tasks of this process. Cheap to clone.
@@ -16,6 +19,11 @@ impl Tasks {
     /// Runs `future` until it ends. Long-lived ones watch [`Self::stopping`].
     pub(crate) fn spawn(&self, name: &'static str, future: impl Future<Output = ()> + Send + 'static) {
         self.tracker.spawn(future.instrument(tracing::info_span!("task", name)));
+    }
+
+    /// Makes `future`, which somebody else runs, a task of this process: it is waited for as the others are.
+    pub(crate) fn owned<F: Future>(&self, future: F) -> TrackedFuture<F> {
+        self.tracker.track_future(future)
     }
 
     /// Cancelled when the process stops.

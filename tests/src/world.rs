@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use gateway_api::client::Client;
+use gateway_api::{client::Client, session::ChangePassword};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 
@@ -63,6 +63,9 @@ impl World {
         let client = Client::new(&world.console, None).or_fail("make a client");
         let signed_in = client.sign_in(USER, &world.password).await.or_fail("sign in");
         world.token = signed_in.token;
+        let new = format!("{}-of-my-own", world.password);
+        let change = ChangePassword { old: std::mem::replace(&mut world.password, new.clone()), new };
+        world.client().change_password(&change).await.or_fail("change the password");
         let password = format!("{}\n", world.password);
         let login = ["login", &world.console, "--user", USER, "--password-stdin"];
         world.berth_with(&login, password.as_bytes()).await.succeeded();

@@ -6,11 +6,11 @@
 use std::{future::Future, io, pin::pin, rc::Rc, time::Duration};
 
 use envd_api::agent::{
-    Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply, VERSION, read_message,
-    write_message,
+    Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply, TerminalsReport, VERSION,
+    read_message, write_message,
 };
 use rustix::event::{PollFd, PollFlags};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio::net::{TcpStream, UnixStream, unix::OwnedReadHalf};
 
 use crate::{Agent, dial, environment::StartError, exec, terminal};
@@ -46,6 +46,7 @@ enum Ready {
     Connection(TcpStream),
     Process(exec::Process),
     Viewer(terminal::Viewer),
+    Terminals(TerminalsReport),
 }
 
 /// Keeps the link, for ever.
@@ -84,6 +85,7 @@ async fn answer(agent: Rc<Agent>, request: AnyRequest) {
         Ok(Ready::Connection(connection)) => dial::hand_over(stream, connection).await,
         Ok(Ready::Process(process)) => process.serve(&agent, stream).await,
         Ok(Ready::Viewer(viewer)) => viewer.serve(&agent, stream).await,
+        Ok(Ready::Terminals(report)) => report_once(&mut stream, &report).await,
         Err(Refused { refusal, message }) => {
             write_message(&mut stream, &Reply::Refused { refusal, message }).await
         }
@@ -96,6 +98,7 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
         Call::Dial { port } => dial::dial(port).await.map(Ready::Connection),
         Call::Exec(call) => exec::start(agent, &call).map(Ready::Process),
         Call::Terminal(call) => terminal::attach(agent, &call).map(Ready::Viewer),
+        Call::Terminals(call) => Ok(Ready::Terminals(terminal::survey(agent, &call.act))),
     }
 }
 
@@ -111,6 +114,12 @@ async fn connect(agent: &Agent, request: u64) -> Result<UnixStream, ProtocolErro
     };
     write_message(&mut stream, &Greeting::Answer { request }).await?;
     Ok(stream)
+}
+
+/// One message is the whole answer.
+async fn report_once<T: Serialize>(stream: &mut UnixStream, report: &T) -> Result<(), ProtocolError> {
+    write_message(stream, &Reply::Stream).await?;
+    write_message(stream, report).await
 }
 
 /// Says that the connection is the stream from here on.

@@ -6,6 +6,10 @@
 //! The shell waits for its viewers, so that a flood of output is not lost on the way; but a viewer that takes nothing
 //! for too long is let go, sooner when others watch too. It can come back and is shown what it missed.
 //!
+//! Little is on the way to a viewer at any time, since all of it is shown before what Ctrl-C brings about. What a shell
+//! writes at once goes out at once; only within a flood is it gathered for a moment, as few large pieces cost everyone
+//! on the way less than many small ones.
+//!
 //! The shell is interactive but not a login shell: `/etc/profile` of common images sets `PATH` anew, and with it what
 //! the image's own environment says would be lost.
 
@@ -17,13 +21,16 @@ use std::{
     time::Duration,
 };
 
-use envd_api::agent::{self, Chunk, ChunkReader, ChunkWriter, ProtocolError, Refusal};
-use gateway_api::stream::{Exit, Size};
+use envd_api::agent::{
+    self, Chunk, ChunkReader, ChunkWriter, ProtocolError, Refusal, TerminalsAct, TerminalsReport,
+};
+use gateway_api::stream::{self, Exit, Size};
+use jiff::Timestamp;
 use rustix::process::Pid;
 use tokio::{
     net::UnixStream,
-    sync::{mpsc, oneshot},
-    time::timeout,
+    sync::{Notify, mpsc, oneshot},
+    time::{Instant, timeout, timeout_at},
 };
 
 use crate::{
@@ -43,10 +50,14 @@ const TERMINALS_MAX: usize = 32;
 const VIEWERS_MAX: usize = 16;
 /// The longest name.
 const NAME_MAX: usize = 64;
-/// Pieces that wait for one viewer; each is what the terminal gave at once, usually up to 4 KiB.
-const QUEUE: usize = 64;
-/// What is read from a terminal at once.
-const PIECE: usize = 16 << 10;
+/// Pieces that wait for one viewer.
+const QUEUE: usize = 2;
+/// The most that is gathered.
+const PIECE: usize = 64 << 10;
+/// How long pieces are gathered within a flood.
+const GATHER: Duration = Duration::from_millis(2);
+/// What the system holds on the way to a viewer.
+const ON_THE_WAY: usize = 64 << 10;
 /// The most that a terminal can hold of what an ended shell wrote.
 const LEFT_MAX: usize = 1 << 20;
 /// How long the shell waits for its only viewer to take anything.
@@ -58,15 +69,20 @@ const PATIENCE_SHARED: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct Terminals {
     open: RefCell<HashMap<String, Rc<Terminal>>>,
+    next: Cell<u64>,
 }
 
 #[derive(Debug)]
 struct Terminal {
+    /// Tells the oldest from the newest.
+    number: u64,
+    since: Timestamp,
     pid: Pid,
     pty: Pty,
     shown: RefCell<Scrollback>,
     viewers: RefCell<Vec<Place>>,
     next: Cell<u64>,
+    closed: Notify,
 }
 
 /// A viewer, as its terminal sees it.
@@ -81,6 +97,15 @@ struct Place {
 enum News {
     Shown(Rc<[u8]>),
     Ended(Exit),
+}
+
+/// What a shell has written and nobody has been shown.
+#[derive(Debug)]
+struct Gathered {
+    piece: Vec<u8>,
+    filled: usize,
+    /// When something was last shown.
+    shown: Option<Instant>,
 }
 
 /// One who watches and types.
@@ -113,6 +138,31 @@ pub(crate) fn attach(agent: &Rc<Agent>, call: &agent::Terminal) -> Result<Viewer
     Viewer::new(terminal)
 }
 
+/// Does what is asked with the terminals, and says which there are then.
+pub(crate) fn survey(agent: &Agent, act: &TerminalsAct) -> TerminalsReport {
+    let mut open = agent.terminals.open.borrow_mut();
+    match act {
+        TerminalsAct::List => {}
+        TerminalsAct::Close { name } => {
+            // Forgotten at once, so that the name is free; the rest is up to whoever keeps it.
+            if let Some(terminal) = open.remove(name) {
+                terminal.closed.notify_one();
+            }
+        }
+    }
+    let mut all: Vec<_> = open.iter().collect();
+    all.sort_by_key(|(_, terminal)| terminal.number);
+    let items = all
+        .into_iter()
+        .map(|(name, terminal)| stream::Terminal {
+            name: name.clone(),
+            since: terminal.since,
+            viewers: u32::try_from(terminal.viewers.borrow().len()).unwrap_or(u32::MAX),
+        })
+        .collect();
+    TerminalsReport { items }
+}
+
 fn launch(agent: &Rc<Agent>, name: &str, size: Size) -> Result<Rc<Terminal>, StartError> {
     let term = [("TERM".to_owned(), DEFAULT_TERM.to_owned())].into();
     let around = Surroundings::new(&agent.spec, &term)?;
@@ -125,54 +175,117 @@ fn launch(agent: &Rc<Agent>, name: &str, size: Size) -> Result<Rc<Terminal>, Sta
         io::Result::Ok((pty, child))
     };
     let (pty, child) = start().map_err(|error| StartError::System(argv[0].clone(), error))?;
+    let number = agent.terminals.next.replace(agent.terminals.next.get() + 1);
     let terminal = Rc::new(Terminal {
+        number,
+        since: Timestamp::now(),
         pid: child.pid,
         pty,
         shown: RefCell::default(),
         viewers: RefCell::default(),
         next: Cell::new(0),
+        closed: Notify::new(),
     });
     agent.terminals.open.borrow_mut().insert(name.to_owned(), Rc::clone(&terminal));
     agent.tasks.spawn_local(keep(Rc::clone(agent), name.to_owned(), Rc::clone(&terminal), child.ended));
     Ok(terminal)
 }
 
-/// Shows what the shell writes until it ends; then tells all viewers, and the terminal is forgotten.
+/// Shows what the shell writes until it ends or is closed; then tells all viewers, and the terminal is forgotten.
 async fn keep(agent: Rc<Agent>, name: String, terminal: Rc<Terminal>, mut ended: oneshot::Receiver<Ended>) {
-    let mut piece = vec![0; PIECE];
+    let mut gathered = Gathered { piece: vec![0; PIECE], filled: 0, shown: None };
     let exit = loop {
         tokio::select! {
-            read = terminal.pty.read(&mut piece) => match read {
-                Ok(read) if read > 0 => terminal.show(&piece[..read]).await,
-                Ok(_) | Err(_) => {
+            () = gathered.fill(&terminal.pty) => {
+                if gathered.is_empty() {
                     if let Ok(exit) = timeout(CLOSED_PAUSE, &mut ended).await {
-                        break exit;
+                        break exit.ok();
                     }
                 }
-            },
-            exit = &mut ended => break exit,
+                terminal.show(gathered.take()).await;
+            }
+            exit = &mut ended => break exit.ok(),
+            () = terminal.closed.notified() => {
+                // With the last of its viewers the terminal itself goes, and the kernel hangs up all who use it.
+                hang_up(&agent, terminal.pid);
+                return terminal.end(Exit::Signal("HUP".to_owned())).await;
+            }
         }
     };
+    terminal.show(gathered.take()).await;
     let mut left = LEFT_MAX;
     while left > 0
-        && let Ok(read) = terminal.pty.read_now(&mut piece)
+        && let Ok(read) = terminal.pty.read_now(&mut gathered.piece)
         && read > 0
     {
-        terminal.show(&piece[..read]).await;
+        terminal.show(&gathered.piece[..read]).await;
         left = left.saturating_sub(read);
     }
-    // Forgotten first: whoever comes from here on gets a new shell.
-    agent.terminals.open.borrow_mut().remove(&name);
-    if let Ok(exit) = exit {
-        terminal.tell(&News::Ended(exit.into())).await;
+    // Forgotten first: whoever comes from here on gets a new shell. What has the name now may be a newer one.
+    let is_this = |open: &Rc<Terminal>| open.number == terminal.number;
+    if agent.terminals.open.borrow().get(&name).is_some_and(is_this) {
+        agent.terminals.open.borrow_mut().remove(&name);
+    }
+    if let Some(exit) = exit {
+        terminal.end(exit.into()).await;
     }
     terminal.viewers.borrow_mut().clear();
+}
+
+/// As a window does that is closed: what is stopped must wake to hear it.
+fn hang_up(agent: &Agent, shell: Pid) {
+    for signal in ["HUP", "CONT"] {
+        send_signal(agent, shell, signal);
+    }
+}
+
+// === impl Gathered ===
+
+impl Gathered {
+    /// Reads what the shell writes, and within a flood what comes a moment later. Still empty when nobody has the
+    /// other end open. Cancel-safe: what has come stays.
+    async fn fill(&mut self, pty: &Pty) {
+        if self.filled == 0 {
+            match pty.read(&mut self.piece).await {
+                Ok(read) => self.filled = read,
+                Err(_) => return,
+            }
+        }
+        let Some(until) = self.shown.map(|shown| shown + GATHER).filter(|until| *until > Instant::now())
+        else {
+            return;
+        };
+        while self.filled > 0 && self.filled < self.piece.len() {
+            match timeout_at(until, pty.read(&mut self.piece[self.filled..])).await {
+                Ok(Ok(read)) if read > 0 => self.filled += read,
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+
+    fn take(&mut self) -> &[u8] {
+        self.shown = Some(Instant::now());
+        let filled = std::mem::take(&mut self.filled);
+        &self.piece[..filled]
+    }
 }
 
 // === impl Terminal ===
 
 impl Terminal {
+    async fn end(&self, exit: Exit) {
+        self.tell(&News::Ended(exit)).await;
+        self.viewers.borrow_mut().clear();
+    }
+
     async fn show(&self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
         // One step, so that who attaches meanwhile gets this from the scrollback or from the queue, never both.
         self.shown.borrow_mut().push(bytes);
         self.tell(&News::Shown(bytes.into())).await;
@@ -209,6 +322,8 @@ impl Viewer {
 
     /// Watches until the shell ends, the viewer leaves or is let go.
     pub(crate) async fn serve(mut self, agent: &Agent, stream: UnixStream) -> Result<(), ProtocolError> {
+        // More than this the kernel may hold by itself; less is better, and not to be had is no reason to give up.
+        let _as_it_is = rustix::net::sockopt::set_socket_send_buffer_size(&stream, ON_THE_WAY);
         let (reader, writer) = link::stream(stream).await?;
         let terminal = Rc::clone(&self.terminal);
         tokio::select! {

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     chunk::{ChunkReader, ChunkWriter},
     descriptor::{Received, receive_reply, send_with_descriptor},
-    message::{ProtocolError, read_message, write_message},
+    message::{ProtocolError, encode, read_message, write_message},
     passed::Passed,
 };
 
@@ -96,6 +96,8 @@ pub enum Call {
     Exec(Exec),
     /// A terminal that outlives its viewers: made on first use, attached to after that.
     Terminal(Terminal),
+    /// The terminals that there are: one [`TerminalsReport`] comes on the stream, which then ends.
+    Terminals(TerminalsCall),
 }
 
 /// A process: its streams are chunks on the answer.
@@ -115,6 +117,28 @@ pub struct Exec {
 pub struct Terminal {
     pub name: String,
     pub size: Size,
+}
+
+/// What to do with the persistent terminals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalsCall {
+    pub act: TerminalsAct,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalsAct {
+    List,
+    /// Hangs its shell up, as closing a window does. One that is not there is closed already.
+    Close {
+        name: String,
+    },
+}
+
+/// The persistent terminals, oldest first; after a close, those that are left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalsReport {
+    pub items: Vec<gateway_api::stream::Terminal>,
 }
 
 /// The first message on an answer.

@@ -34,7 +34,7 @@ use crate::{
     image::Image,
     node::Node,
     session::{ChangePassword, ClientKind, Me, SignIn, SignedIn},
-    stream::{ExecStart, Size},
+    stream::{ExecStart, Size, Terminal},
 };
 
 /// One gateway, and who one is there. Cheap to clone; clones share connections.
@@ -141,6 +141,16 @@ impl Client {
             .append_pair("cols", &size.cols.to_string())
             .append_pair("rows", &size.rows.to_string());
         Process::connect(self, url, process::Framing::Plain).await
+    }
+
+    /// The persistent terminals, oldest first.
+    pub async fn terminals(&self, name: &str) -> Result<Vec<Terminal>, ClientError> {
+        Ok(self.get::<Page<Terminal>>(&["instances", name, "terminals"]).await?.items)
+    }
+
+    /// Hangs the shell of a persistent terminal up.
+    pub async fn close_terminal(&self, name: &str, terminal: &str) -> Result<(), ClientError> {
+        self.tell(Method::DELETE, &["instances", name, "terminals", terminal], None::<&()>).await
     }
 
     fn with_tail(&self, path: &[&str], tail: Option<u32>) -> Result<Url, ClientError> {

@@ -18,6 +18,10 @@ pub enum Code {
     Unauthenticated,
     BadCredentials,
     TooManyAttempts,
+    /// So many connections of one kind are open that there can be no more.
+    TooManyOpen,
+    /// The password was given by somebody else; until it is changed nothing else works.
+    PasswordChangeRequired,
     Forbidden,
     NotFound,
     BadName,

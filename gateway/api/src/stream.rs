@@ -47,6 +47,17 @@ pub struct Size {
     pub rows: u16,
 }
 
+/// A terminal that goes on without its viewers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Terminal {
+    pub name: String,
+    /// When its shell was started.
+    #[schema(value_type = String, format = DateTime)]
+    pub since: jiff::Timestamp,
+    /// How many watch it now.
+    pub viewers: u32,
+}
+
 /// A text message from the client while a process runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -55,6 +66,8 @@ pub enum FromClient {
     /// A signal by its name without `SIG`, such as `INT`.
     Signal(String),
     CloseStdin {},
+    /// So many more bytes of output have been dealt with. For those who asked for a window with `ack=1`.
+    Ack(u64),
 }
 
 /// A text message from the server; the last one before it closes.

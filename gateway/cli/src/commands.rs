@@ -10,6 +10,7 @@ pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logs;
 pub(crate) mod people;
+pub(crate) mod terminals;
 
 use gateway_api::{
     Code,
@@ -46,6 +47,7 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Logs(arguments) => logs::logs(&arguments, &session()?).await,
         Command::Exec(arguments) => exec::exec(arguments, &session()?).await,
         Command::Terminal(arguments) => exec::terminal(&arguments, &session()?).await,
+        Command::Terminals(arguments) => terminals::terminals(&arguments, &session()?).await,
         Command::Images(arguments) => list::images(&arguments, &session()?).await,
         Command::Nodes(arguments) => list::nodes(&arguments, &session()?).await,
         Command::Doctor(arguments) => doctor::doctor(&arguments, words).await,

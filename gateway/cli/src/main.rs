@@ -76,6 +76,8 @@ enum Command {
     /// Ctrl-] detaches. The terminal and what runs in it stay; attaching again, here or in the console, shows the
     /// same.
     Terminal(commands::exec::Terminal),
+    /// List an instance's terminals, or close some
+    Terminals(commands::terminals::Terminals),
     /// List the images that start without a download
     Images(commands::list::Json),
     /// List the machines that run instances

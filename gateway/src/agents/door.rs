@@ -16,10 +16,10 @@ use std::{
     time::Duration,
 };
 
-use envd_api::agent::{Call, Greeting, ProtocolError, Refusal, Request, SOCKET, read_message, write_message};
+use envd_api::agent::{Call, Greeting, ProtocolError, Refusal, Request, SOCKET, encode, read_message};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use tokio::{
-    io::AsyncReadExt,
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{UnixListener, UnixStream},
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch},
     time::timeout,
@@ -59,7 +59,8 @@ pub(super) struct Door {
 #[derive(Debug, Clone)]
 pub(super) struct Link {
     number: u64,
-    requests: mpsc::Sender<Request>,
+    /// Whole messages: what is too long for one must not get as far as the link, which it would break.
+    requests: mpsc::Sender<Vec<u8>>,
 }
 
 /// A request whose answer is awaited; forgotten when dropped.
@@ -119,7 +120,7 @@ impl Door {
             return Err(AgentError::Refused { refusal: Refusal::Busy, message });
         };
         let (awaited, answer) = self.expect_answer();
-        let request = Request { request: awaited.number, call };
+        let request = encode(&Request { request: awaited.number, call })?;
         link.requests.send(request).await.map_err(|_| AgentError::NotLinked)?;
 
         let broken = async {
@@ -225,11 +226,11 @@ impl Drop for Awaited<'_> {
 }
 
 /// Writes requests to a link until it ends. What the agent says on it is read and not listened to.
-async fn carry(stream: UnixStream, mut queue: mpsc::Receiver<Request>) -> Result<(), ProtocolError> {
+async fn carry(stream: UnixStream, mut queue: mpsc::Receiver<Vec<u8>>) -> Result<(), ProtocolError> {
     let (mut read, mut write) = stream.into_split();
     let requests = async {
         while let Some(request) = queue.recv().await {
-            timeout(REQUEST_LIMIT, write_message(&mut write, &request))
+            timeout(REQUEST_LIMIT, write.write_all(&request))
                 .await
                 .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         }

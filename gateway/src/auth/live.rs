@@ -3,6 +3,8 @@
 //! A request is checked when it comes, a terminal or a stream of events goes on for days. So every key that holds one
 //! open is looked up again every few seconds, and at once when somebody was disabled or signed out here. The look goes
 //! to the store, so it also sees keys that expired and those that another process (`gateway reset-password`) ended.
+//!
+//! Each costs memory and descriptors for as long as it is open, so a user can have only so many of each [`Kind`].
 
 use std::{
     collections::HashMap,
@@ -15,15 +17,30 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, token::TokenHash};
-use crate::{app::App, error::chain};
+use crate::{
+    app::App,
+    error::{Error, chain},
+    store::UserId,
+};
 
 /// How often all keys are looked up. Together with the look itself it stays below the five seconds that are promised.
 const ROUND: Duration = Duration::from_secs(3);
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// A terminal, a process or a port.
+    Process,
+    Log,
+    Events,
+}
 
 /// The keys that hold connections open. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Live {
     keys: Arc<Mutex<HashMap<TokenHash, Entry>>>,
+    /// How many each user has open.
+    counts: Arc<Mutex<HashMap<(UserId, Kind), usize>>>,
     look: Arc<Notify>,
 }
 
@@ -40,16 +57,50 @@ pub(crate) struct Connection {
     live: Live,
     key: TokenHash,
     ended: CancellationToken,
+    counted: Option<(UserId, Kind)>,
+}
+
+impl Kind {
+    /// The most that one user has open.
+    const fn limit(self) -> usize {
+        match self {
+            Self::Process => 256,
+            Self::Log | Self::Events => 32,
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Process => "terminals, processes and ports",
+            Self::Log => "logs",
+            Self::Events => "streams of events",
+        }
+    }
 }
 
 impl Live {
+    /// Notes one more connection of `caller`, unless there are too many of that kind already.
+    pub(crate) fn open_one(&self, caller: &Caller, kind: Kind) -> Result<Connection, Error> {
+        let key = (caller.user.id, kind);
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(key).or_default();
+        if *count >= kind.limit() {
+            return Err(Error::TooManyOpen { what: kind.words(), limit: kind.limit() });
+        }
+        *count += 1;
+        drop(counts);
+        let mut connection = self.open(caller);
+        connection.counted = Some(key);
+        Ok(connection)
+    }
+
     /// Notes a connection of `caller`.
     pub(crate) fn open(&self, caller: &Caller) -> Connection {
         let key = *caller.key_hash();
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = keys.entry(key).or_default();
         entry.connections += 1;
-        Connection { live: self.clone(), key, ended: entry.ended.clone() }
+        Connection { live: self.clone(), key, ended: entry.ended.clone(), counted: None }
     }
 
     /// Somebody may have lost a right: look at once.
@@ -85,6 +136,15 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        if let Some(key) = self.counted {
+            let mut counts = self.live.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(count) = counts.get_mut(&key) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(&key);
+                }
+            }
+        }
         let mut keys = self.live.keys.lock().unwrap_or_else(PoisonError::into_inner);
         // A key that has ended is forgotten already; what stands there now may be its successor.
         if self.ended.is_cancelled() {

@@ -49,6 +49,9 @@ impl FromRequestParts<Arc<App>> for Caller {
         if let Some(request) = parts.extensions.get::<Request>() {
             let _ = request.actor.set(caller.user.name.clone());
         }
+        if caller.user.must_change_password && !is_about_oneself(parts) {
+            return Err(Error::PasswordChangeRequired);
+        }
         if !parts.method.is_safe() {
             policy::change_anything(&caller)?;
         }
@@ -65,6 +68,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Origin {
         let request_id = parts.extensions.get::<Request>().map(|request| request.id.clone());
         Ok(Self { source: address.ip(), request_id: request_id.unwrap_or_default() })
     }
+}
+
+/// What works also with a password that somebody else has seen: to see who one is, to change it, and to leave.
+fn is_about_oneself(parts: &Parts) -> bool {
+    let path = parts.uri.path().strip_prefix("/api/v1").unwrap_or_default();
+    matches!((parts.method.as_str(), path), ("GET", "/me") | ("PUT", "/me/password") | ("DELETE", "/session"))
 }
 
 /// Proof that a request without a session does not come from somebody else's page.

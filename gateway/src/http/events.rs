@@ -11,7 +11,7 @@ use gateway_api::Problem;
 use serde_json::json;
 
 use super::caller::Caller;
-use crate::{app::App, events::What};
+use crate::{app::App, auth::live::Kind, error::Error, events::What};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -20,14 +20,15 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
         "`event: instance` with an `Instance`, `event: instance_deleted` with `{id}`. The first event is `ready`. \
          Read the lists after each (re)connect: news is not repeated"),
     (status = 401, body = Problem),
+    (status = 429, body = Problem, description = "`too_many_open`"),
 ))]
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     caller: Caller,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Error> {
     let news = app.events.listen();
     let stopping = app.tasks.stopping();
-    let open = Arc::new(app.live.open(&caller));
+    let open = Arc::new(app.live.open_one(&caller, Kind::Events)?);
     let stream = stream::unfold((news, true), move |(mut news, first)| {
         let (stopping, open, me) = (stopping.clone(), Arc::clone(&open), caller.user.id);
         async move {
@@ -47,7 +48,7 @@ pub(super) async fn events(
             }
         }
     });
-    Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT))
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT)))
 }
 
 fn event(what: &What) -> Event {

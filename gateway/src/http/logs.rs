@@ -1,24 +1,25 @@
 //! An instance's output: the last lines as text, or lines as they come over a WebSocket.
 
-use std::{pin::pin, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     body::Body,
-    extract::{
-        Path, State,
-        ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code},
-    },
+    extract::{Path, State, ws::WebSocketUpgrade},
     response::{IntoResponse, Response},
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
 use envd_api::client::ClientError;
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use gateway_api::{Action, Problem};
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
+use gateway_api::{Action, Problem, stream::FromClient};
 use http::{StatusCode, header};
 use serde::Deserialize;
 
-use super::{body::Ask, caller::Caller};
-use crate::{app::App, auth::policy::Grant, error::Error};
+use super::{
+    body::Ask,
+    caller::Caller,
+    relay::{self, Pace, Piece, relay},
+};
+use crate::{app::App, auth::live::Kind, error::Error};
 
 const TAIL_DEFAULT: u64 = 1000;
 
@@ -61,11 +62,13 @@ pub(super) async fn read(
     ("name" = String, Path, description = "name, slug or id"),
     ("tail" = Option<u64>, Query, description = "how many of the last lines to begin with"),
 ), responses(
-    (status = 101, description = "a WebSocket: binary messages, first byte 1 for stdout or 2 for stderr"),
+    (status = 101, description = "a WebSocket: binary messages, first byte 1 for stdout or 2 for stderr. It closes \
+        with 1000 at the end of the log; when the log cannot be read on, with 1011 after a `FromServer` as text"),
     (status = 401, body = Problem),
     (status = 403, body = Problem),
     (status = 404, body = Problem),
     (status = 409, body = Problem),
+    (status = 429, body = Problem, description = "`too_many_open`"),
 ))]
 pub(super) async fn follow(
     State(app): State<Arc<App>>,
@@ -76,32 +79,46 @@ pub(super) async fn follow(
 ) -> Result<Response, Error> {
     let grant = app.grant(&caller, &name, Action::Logs).await?;
     let tail = ask.tail.unwrap_or(TAIL_DEFAULT);
-    let open = app.live.open(&caller);
-    Ok(upgrade.on_upgrade(async move |socket| open.during(send_logs(app, grant, tail, socket)).await))
+    let owned = (Arc::clone(&app), caller.clone());
+    relay::accept(&app, &caller, Kind::Log, upgrade, async move |socket| {
+        let (app, caller) = owned;
+        let records = Box::pin(app.cluster.envd.logs(grant.id(), Some(tail), true));
+        relay(app.tasks.stopping(), socket, Pace::AsItReads, Records { records, caller }, Nothing).await;
+    })
 }
 
-async fn send_logs(app: Arc<App>, grant: Grant, tail: u64, mut socket: WebSocket) {
-    let stopping = app.tasks.stopping();
-    let mut records = pin!(app.cluster.envd.logs(grant.id(), Some(tail), true));
-    loop {
-        tokio::select! {
-            () = stopping.cancelled() => break,
-            record = records.next() => {
-                let Some(Ok((stream, bytes))) = record else { break };
-                if socket.send(Message::Binary(prefixed(stream, &bytes))).await.is_err() {
-                    return;
-                }
-            }
-            // Nothing is expected from the client; its end is.
-            message = socket.recv() => {
-                let Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Ping(_) | Message::Pong(_))) = message else {
-                    return;
-                };
-            }
+struct Records<S> {
+    records: S,
+    caller: Caller,
+}
+
+impl<S> relay::Source for Records<S>
+where
+    S: Stream<Item = Result<(u8, Bytes), ClientError>> + Send + Unpin,
+{
+    async fn next(&mut self) -> Piece {
+        match self.records.next().await {
+            None => Piece::End,
+            Some(Ok((stream, bytes))) => Piece::Bytes(prefixed(stream, &bytes)),
+            Some(Err(error)) => match no_logs(error) {
+                Ok(_) => Piece::End,
+                Err(error) => Piece::Failed(Box::new(relay::problem(&self.caller, &error))),
+            },
         }
     }
-    let end = CloseFrame { code: close_code::NORMAL, reason: "".into() };
-    let _ = socket.send(Message::Close(Some(end))).await;
+}
+
+/// A log takes nothing from whoever reads it.
+struct Nothing;
+
+impl relay::Sink for Nothing {
+    async fn bytes(&mut self, _: Bytes) -> bool {
+        true
+    }
+
+    async fn word(&mut self, _: FromClient) -> bool {
+        true
+    }
 }
 
 /// Bytes of a process with the byte before them that says which stream they belong to.
@@ -116,6 +133,7 @@ pub(super) fn prefixed(stream: u8, bytes: &[u8]) -> Bytes {
 fn no_logs(error: ClientError) -> Result<&'static str, Error> {
     match error {
         ClientError::Refused { status: StatusCode::NOT_FOUND, .. } => Ok(""),
+        ClientError::Refused { status: StatusCode::TOO_MANY_REQUESTS, .. } => Err(Error::TooManyReaders),
         ClientError::Refused { .. } | ClientError::Unreachable { .. } | ClientError::Protocol(_) => {
             Err(Error::ClusterUnreachable(error.into()))
         }

@@ -18,7 +18,9 @@ mod policy_table;
 mod port;
 mod problem;
 mod process;
+mod relay;
 mod session;
+mod terminals;
 #[cfg(test)]
 mod testing;
 mod tokens;
@@ -104,7 +106,8 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(logs::read))
         .routes(routes!(logs::follow))
         .routes(routes!(process::exec))
-        .routes(routes!(process::terminal))
+        .routes(routes!(terminals::list))
+        .routes(routes!(terminals::terminal, terminals::close))
         .routes(routes!(port::port))
         .routes(routes!(images::images))
         .routes(routes!(images::nodes))

@@ -6,26 +6,20 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{
-        Path, State,
-        ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code},
-    },
+    extract::{Path, State, ws::WebSocketUpgrade},
     response::Response,
 };
 use bytes::Bytes;
 use envd_api::agent::Passed;
-use futures_util::{
-    SinkExt as _, StreamExt as _,
-    stream::{SplitSink, SplitStream},
-};
-use gateway_api::{Action, Problem};
+use gateway_api::{Action, Problem, stream::FromClient};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 
 use super::{
     caller::Caller,
-    process::{MESSAGE_MAX, linger, refuse, told},
+    process::told,
+    relay::{self, Pace, Piece, refuse, relay},
 };
-use crate::{app::App, error::Error};
+use crate::{app::App, auth::live::Kind, error::Error};
 
 /// How much is read from the instance at once.
 const PIECE: usize = 64 << 10;
@@ -40,6 +34,7 @@ const PIECE: usize = 64 << 10;
     (status = 404, body = Problem),
     (status = 409, body = Problem, description = "`wrong_state`"),
     (status = 422, body = Problem),
+    (status = 429, body = Problem, description = "`too_many_open`"),
 ))]
 pub(super) async fn port(
     State(app): State<Arc<App>>,
@@ -53,51 +48,42 @@ pub(super) async fn port(
         .filter(|&port: &u16| port != 0)
         .ok_or_else(|| Error::BadValue { field: "port", why: "use a number from 1 to 65535".to_owned() })?;
     let grant = app.grant(&caller, &name, Action::Exec).await?;
-    let open = app.live.open(&caller);
-    Ok(upgrade.max_message_size(MESSAGE_MAX).on_upgrade(async move |socket| {
-        let work = async {
-            match app.agents.dial(grant.id(), port).await {
-                Ok(stream) => relay(&app, socket, stream).await,
-                Err(error) => refuse(socket, &told(&grant, error)).await,
+    let owned = (Arc::clone(&app), caller.clone());
+    relay::accept(&app, &caller, Kind::Process, upgrade, async move |socket| {
+        let (app, caller) = owned;
+        match app.agents.dial(grant.id(), port).await {
+            Ok(stream) => {
+                let (from, to) = tokio::io::split(stream);
+                let source = Answers { from, piece: vec![0; PIECE] };
+                relay(app.tasks.stopping(), socket, Pace::AsItReads, source, Asks(to)).await;
             }
-        };
-        open.during(work).await;
-    }))
+            Err(error) => refuse(socket, &caller, &told(&grant, error)).await,
+        }
+    })
 }
 
-async fn relay(app: &App, socket: WebSocket, stream: Passed) {
-    let (sender, mut receiver) = socket.split();
-    let (from, to) = tokio::io::split(stream);
-    let stopping = app.tasks.stopping();
-    tokio::select! {
-        () = outwards(sender, from) => {}
-        () = inwards(&mut receiver, to) => {}
-        () = stopping.cancelled() => {}
-    }
-    linger(receiver).await;
+struct Answers {
+    from: ReadHalf<Passed>,
+    piece: Vec<u8>,
 }
 
-async fn outwards(mut sender: SplitSink<WebSocket, Message>, mut from: ReadHalf<Passed>) {
-    let mut piece = vec![0; PIECE];
-    while let Ok(count @ 1..) = from.read(&mut piece).await {
-        if sender.send(Message::Binary(Bytes::copy_from_slice(&piece[..count]))).await.is_err() {
-            return;
+impl relay::Source for Answers {
+    async fn next(&mut self) -> Piece {
+        match self.from.read(&mut self.piece).await {
+            Ok(count @ 1..) => Piece::Bytes(Bytes::copy_from_slice(&self.piece[..count])),
+            Ok(0) | Err(_) => Piece::End,
         }
     }
-    let close = CloseFrame { code: close_code::NORMAL, reason: "".into() };
-    let _ = sender.send(Message::Close(Some(close))).await;
 }
 
-async fn inwards(receiver: &mut SplitStream<WebSocket>, mut to: WriteHalf<Passed>) {
-    while let Some(Ok(message)) = receiver.next().await {
-        match message {
-            Message::Binary(bytes) => {
-                if to.write_all(&bytes).await.is_err() {
-                    return;
-                }
-            }
-            Message::Text(_) | Message::Ping(_) | Message::Pong(_) => {}
-            Message::Close(_) => return,
-        }
+struct Asks(WriteHalf<Passed>);
+
+impl relay::Sink for Asks {
+    async fn bytes(&mut self, bytes: Bytes) -> bool {
+        self.0.write_all(&bytes).await.is_ok()
+    }
+
+    async fn word(&mut self, _: FromClient) -> bool {
+        true
     }
 }

@@ -18,11 +18,33 @@ use tracing::Instrument as _;
 use super::caller;
 use crate::{
     app::App,
-    error::{Error, Refusal},
+    error::{Error, chain},
     metrics,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Marks an answer that the audit log has to know of.
+#[derive(Debug, Clone, Copy)]
+struct Refusal;
+
+/// The body is written by [`number`], which knows the request's id.
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        if self.status().is_server_error() {
+            tracing::error!(error = %chain(&self), "the request failed");
+        }
+        let mut response = self.status().into_response();
+        if let Self::TooManyAttempts { seconds } = &self {
+            response.headers_mut().insert(header::RETRY_AFTER, (*seconds).into());
+        }
+        if matches!(self, Self::Forbidden { .. } | Self::Hidden { .. }) {
+            response.extensions_mut().insert(Refusal);
+        }
+        response.extensions_mut().insert(self.problem());
+        response
+    }
+}
 
 /// The layer around everything.
 pub(super) async fn number(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {

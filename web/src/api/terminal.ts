@@ -1,10 +1,12 @@
 // A persistent terminal of an instance. The shell lives there; this is only a window on it, and may be closed and
 // opened again: the instance then sends what the screen showed.
 
+import { queryOptions } from '@tanstack/react-query'
+
 import { never } from '../util/never'
-import { ApiError } from './client'
+import { ApiError, api, dataOf } from './client'
 import { LastingSocket, streamMessage } from './socket'
-import type { ProblemCode, ProcessExit } from './types'
+import type { ProblemCode, ProcessExit, Terminal } from './types'
 
 export type TerminalState =
   | { at: 'connecting' }
@@ -18,7 +20,8 @@ export interface Screen {
   size: () => { cols: number; rows: number }
   /** Forget what is shown: all of it is about to be sent again. */
   clear: () => void
-  write: (bytes: Uint8Array<ArrayBuffer>) => void
+  /** Shows bytes, and says when they have been dealt with. */
+  write: (bytes: Uint8Array<ArrayBuffer>, done: () => void) => void
 }
 
 /** The side that types. */
@@ -27,6 +30,9 @@ export interface Wire {
   resize: (size: { cols: number; rows: number }) => void
   close: () => void
 }
+
+/** So many bytes are dealt with before the server is told: a quarter of what it lets be under way. */
+const ACK_EVERY = 64 * 1024
 
 /** Troubles that pass by themselves, so that trying again is right. */
 const PASSING: readonly ProblemCode[] = ['agent_unreachable', 'cluster_unreachable', 'engine_unreachable']
@@ -40,18 +46,33 @@ export function openTerminal(
   become({ at: 'connecting' })
   let trouble: ApiError | undefined
   let over = false
+  // A browser cannot stop a WebSocket, so the server is told how far the screen is. Each connection counts anew.
+  let connection = 0
+  let unsaid = 0
+  const show = (bytes: Uint8Array<ArrayBuffer>) => {
+    const of = connection
+    screen.write(bytes, () => {
+      if (of !== connection) return
+      unsaid += bytes.length
+      if (unsaid < ACK_EVERY) return
+      socket.send(JSON.stringify({ ack: unsaid }))
+      unsaid = 0
+    })
+  }
   const socket = new LastingSocket({
     path: () => {
       const { cols, rows } = screen.size()
       const address = `/api/v1/instances/${encodeURIComponent(instance)}/terminals/${encodeURIComponent(terminal)}`
-      return `${address}?cols=${cols}&rows=${rows}`
+      return `${address}?cols=${cols}&rows=${rows}&ack=1`
     },
     opened: () => {
       trouble = undefined
+      connection += 1
+      unsaid = 0
       screen.clear()
       become({ at: 'open' })
     },
-    bytes: screen.write,
+    bytes: show,
     text: (text) => {
       const message = streamMessage(text)
       if (message === null) return
@@ -74,15 +95,37 @@ export function openTerminal(
   }
 }
 
-/** A name for another terminal. Not `randomUUID`: that exists only on HTTPS and localhost. */
-export function newTerminalName(): string {
-  const random = crypto.getRandomValues(new Uint32Array(2))
-  return `t-${Array.from(random, (number) => number.toString(36)).join('')}`
-}
-
 /** The terminal that one gets without asking for another: the same in every tab and after every reload. */
 export const MAIN_TERMINAL = 'main'
 
+/** The shortest name that no terminal has. */
+export function newTerminalName(taken: readonly string[]): string {
+  let number = 2
+  while (taken.includes(`t${number}`)) number += 1
+  return `t${number}`
+}
+
 export function isTerminalName(text: unknown): text is string {
   return typeof text === 'string' && /^[a-z0-9-]{1,32}$/.test(text)
+}
+
+/** Others may open and close terminals too, and nothing tells of it. */
+const LIST_EVERY = 10_000
+
+/** The terminals of an instance, by its id; oldest first. */
+export function terminalsQuery(id: string) {
+  return queryOptions({
+    queryKey: ['terminals', id],
+    queryFn: async ({ signal }): Promise<Terminal[]> =>
+      dataOf(await api.GET('/api/v1/instances/{name}/terminals', { params: { path: { name: id } }, signal }))
+        .items,
+    refetchInterval: LIST_EVERY,
+  })
+}
+
+/** Ends a terminal's shell, as closing a window does. */
+export async function closeTerminal(id: string, terminal: string): Promise<void> {
+  await api.DELETE('/api/v1/instances/{name}/terminals/{terminal}', {
+    params: { path: { name: id, terminal } },
+  })
 }

@@ -4,36 +4,37 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 
 import { ApiError } from '../api/client'
-import { changePassword, meQuery } from '../api/session'
+import { changePassword } from '../api/session'
 import { Dialog } from '../ui/dialog'
 import { ignoreComposingEnter } from '../util/composing'
 import { showDone, Trouble } from './trouble'
 
 interface Props {
   opened: boolean
-  /** The first sign-in: says why, and offers to do it later. */
+  /** The first sign-in: says why. Nothing else works before, so the only other way is out. */
   first?: boolean
   onClose: () => void
+  onLeave: () => void
 }
 
 /** The gateway judges passwords; this only spares a round trip. */
 const SHORTEST = 8
 
-export function PasswordDialog({ opened, first, onClose }: Props) {
+export function PasswordDialog({ opened, first, onClose, onLeave }: Props) {
   const { t } = useTranslation(['session', 'common'])
   return (
     <Dialog
       opened={opened}
       onClose={onClose}
-      closeOnClickOutside={!first}
+      stays={first}
       title={t(first ? 'change_password.first_title' : 'change_password.title')}
     >
-      <PasswordForm first={first} onClose={onClose} />
+      <PasswordForm first={first} onClose={onClose} onLeave={onLeave} />
     </Dialog>
   )
 }
 
-function PasswordForm({ first, onClose }: Omit<Props, 'opened'>) {
+function PasswordForm({ first, onClose, onLeave }: Omit<Props, 'opened'>) {
   const { t } = useTranslation(['session', 'common'])
   const cache = useQueryClient()
   const form = useForm({
@@ -49,7 +50,7 @@ function PasswordForm({ first, onClose }: Omit<Props, 'opened'>) {
     onSuccess: async () => {
       showDone(t('change_password.done'))
       onClose()
-      await cache.invalidateQueries({ queryKey: meQuery.queryKey })
+      await cache.invalidateQueries()
     },
     onError: (error) => {
       if (error instanceof ApiError && error.problem.code === 'bad_credentials') {
@@ -90,8 +91,8 @@ function PasswordForm({ first, onClose }: Omit<Props, 'opened'>) {
           {...form.getInputProps('repeat')}
         />
         <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {t(first ? 'change_password.later' : 'common:cancel')}
+          <Button variant="default" onClick={first ? onLeave : onClose}>
+            {t(first ? 'sign_out' : 'common:cancel')}
           </Button>
           <Button type="submit" loading={change.isPending}>
             {t('change_password.submit')}

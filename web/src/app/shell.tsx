@@ -23,7 +23,9 @@ export function Shell() {
   const [opened, { toggle, close }] = useDisclosure()
   const { pathname } = useLocation()
   const live = useContext(LiveContext)
-  useEffect(() => live?.start(), [live])
+  // With a password that somebody else has seen nothing but changing it works.
+  const ready = !me.must_change_password
+  useEffect(() => (ready ? live?.start() : undefined), [live, ready])
   return (
     <AppShell
       header={{ height: 56 }}
@@ -68,8 +70,8 @@ export function Shell() {
         />
       </AppShell.Navbar>
       <AppShell.Main id={MAIN_ID} tabIndex={-1}>
-        <ConnectionBanner />
-        <Outlet />
+        {ready && <ConnectionBanner />}
+        {ready && <Outlet />}
       </AppShell.Main>
     </AppShell>
   )

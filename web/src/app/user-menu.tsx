@@ -11,35 +11,12 @@ import { paths } from '../util/path-builder'
 import { PasswordDialog } from './password-dialog'
 import { showTrouble } from './trouble'
 
-const LATER_KEY = 'berth.password-later'
-
-/** Postponed until the next sign-in, not for ever. */
-function postponed(): boolean {
-  try {
-    return sessionStorage.getItem(LATER_KEY) !== null
-  } catch {
-    return false
-  }
-}
-
-export function setPostponed(later: boolean) {
-  try {
-    if (later) sessionStorage.setItem(LATER_KEY, '1')
-    else sessionStorage.removeItem(LATER_KEY)
-  } catch {
-    // Without storage the question merely comes again after a reload.
-  }
-}
-
 export function UserMenu({ me }: { me: Me }) {
   const { t } = useTranslation(['session', 'common'])
   const cache = useQueryClient()
   const navigate = useNavigate()
-  const [dialog, setDialog] = useState<'first' | 'change' | null>(() =>
-    me.must_change_password && !postponed() ? 'first' : null,
-  )
-  // What the dialog says must not change while it fades out.
-  const [first, setFirst] = useState(dialog === 'first')
+  const [changing, setChanging] = useState(false)
+  const first = me.must_change_password
   const leave = useMutation({
     mutationFn: signOut,
     onSuccess: async () => {
@@ -48,10 +25,6 @@ export function UserMenu({ me }: { me: Me }) {
     },
     onError: showTrouble,
   })
-  const close = () => {
-    setPostponed(true)
-    setDialog(null)
-  }
   return (
     <>
       <Menu position="bottom-end" withArrow>
@@ -69,10 +42,7 @@ export function UserMenu({ me }: { me: Me }) {
           <Menu.Label>{me.name}</Menu.Label>
           <Menu.Item
             leftSection={<IconKey size={16} />}
-            onClick={() => {
-              setFirst(false)
-              setDialog('change')
-            }}
+            onClick={() => setChanging(true)}
           >
             {t('change_password.title')}
           </Menu.Item>
@@ -81,7 +51,12 @@ export function UserMenu({ me }: { me: Me }) {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      <PasswordDialog opened={dialog !== null} first={first} onClose={close} />
+      <PasswordDialog
+        opened={changing || first}
+        first={first}
+        onClose={() => setChanging(false)}
+        onLeave={() => leave.mutate()}
+      />
     </>
   )
 }

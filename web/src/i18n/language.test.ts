@@ -47,6 +47,8 @@ test('every error code of the API has a translation', () => {
     unauthenticated: true,
     bad_credentials: true,
     too_many_attempts: true,
+    too_many_open: true,
+    password_change_required: true,
     forbidden: true,
     not_found: true,
     bad_name: true,

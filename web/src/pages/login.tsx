@@ -8,7 +8,6 @@ import { useTranslation } from 'react-i18next'
 import { AppearanceMenu } from '../app/appearance-menu'
 import { LanguageSwitch } from '../app/language-switch'
 import { Trouble } from '../app/trouble'
-import { setPostponed } from '../app/user-menu'
 import { meQuery, signIn } from '../api/session'
 import { PageTitle } from '../ui/page-title'
 import { ignoreComposingEnter } from '../util/composing'
@@ -63,7 +62,6 @@ function SignInForm() {
       // Nothing of whoever was signed in before may remain.
       cache.clear()
       cache.setQueryData(meQuery.queryKey, me)
-      setPostponed(false)
       await navigate({ href: safeNext(next) })
     },
   })

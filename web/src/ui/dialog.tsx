@@ -6,19 +6,21 @@ interface Props {
   opened: boolean
   title: string
   onClose: () => void
-  /** Whether a click beside it closes it. */
-  closeOnClickOutside?: boolean
+  /** It closes only by what is in it. */
+  stays?: boolean
   children: ReactNode
 }
 
-export function Dialog({ opened, title, onClose, closeOnClickOutside, children }: Props) {
+export function Dialog({ opened, title, onClose, stays, children }: Props) {
   const { t } = useTranslation()
   return (
     <Modal
       opened={opened}
       onClose={onClose}
       title={title}
-      closeOnClickOutside={closeOnClickOutside}
+      closeOnClickOutside={!stays}
+      closeOnEscape={!stays}
+      withCloseButton={!stays}
       closeButtonProps={{ 'aria-label': t('close') }}
       // Mantine draws the head of a dialog as <header>, which outside a section would be the banner of the page.
       attributes={{ header: { role: 'none' } }}

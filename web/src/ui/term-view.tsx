@@ -15,7 +15,8 @@ import classes from './term-view.module.css'
 export interface TermScreen {
   size: () => { cols: number; rows: number }
   clear: () => void
-  write: (bytes: Uint8Array<ArrayBuffer>) => void
+  /** Shows bytes, and says when they have been dealt with. */
+  write: (bytes: Uint8Array<ArrayBuffer>, done: () => void) => void
 }
 
 export interface TermWire {
@@ -113,7 +114,7 @@ export function TermView({ ref, label, fontFamily, attach, screenReader, onLeave
     const wire = now.current.attach({
       size: () => ({ cols: term.cols, rows: term.rows }),
       clear: () => term.reset(),
-      write: (bytes) => term.write(bytes),
+      write: (bytes, done) => term.write(bytes, done),
     })
     const encoder = new TextEncoder()
     term.onData((text) => wire.send(encoder.encode(text)))

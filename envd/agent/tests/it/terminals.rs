@@ -1,6 +1,10 @@
 //! Terminals that outlive their viewers.
 
-use envd_api::agent::{Call, Chunk, Refusal, Terminal};
+use std::time::{Duration, Instant};
+
+use envd_api::agent::{
+    Call, Chunk, Received, Refusal, Terminal, TerminalsAct, TerminalsCall, TerminalsReport, read_message,
+};
 use gateway_api::stream::{Exit, Size};
 
 use crate::world::{Process, World, soon, spec, until};
@@ -120,4 +124,52 @@ async fn the_job_of_a_terminal_gets_its_signals() {
     viewer.shows("ready").await;
     viewer.types("\x03").await;
     until("the mark of Ctrl-C", || mark.exists()).await;
+}
+
+/// The names of the terminals after `act`, each with how many watch it.
+async fn names(world: &mut World, act: TerminalsAct) -> Vec<(String, u32)> {
+    let (mut stream, received) = world.ask(Call::Terminals(TerminalsCall { act })).await;
+    assert!(matches!(received, Received::Stream), "{received:?}");
+    let report: TerminalsReport = soon("a report", read_message(&mut stream)).await.unwrap();
+    report.items.into_iter().map(|terminal| (terminal.name, terminal.viewers)).collect()
+}
+
+#[tokio::test]
+async fn terminals_are_listed_and_closed() {
+    let mut world = World::linked(&spec(&[])).await;
+    assert_eq!(names(&mut world, TerminalsAct::List).await, []);
+    let mut zsh = world.process(terminal("z")).await;
+    let _watching = world.process(terminal("a")).await;
+    let listed = [("z".to_owned(), 1), ("a".to_owned(), 1)];
+    assert_eq!(names(&mut world, TerminalsAct::List).await, listed, "oldest first");
+
+    let mark = world.directory.path().join("hung-up");
+    zsh.types(&format!("trap 'echo > {}' EXIT; echo rea''dy\n", mark.display())).await;
+    zsh.shows("ready").await;
+    let close = || TerminalsAct::Close { name: "z".to_owned() };
+    assert_eq!(names(&mut world, close()).await, listed[1..]);
+    assert_eq!(ends(&mut zsh).await, Exit::Signal("HUP".to_owned()));
+    until("the mark of the hang-up", || mark.exists()).await;
+    assert_eq!(names(&mut world, close()).await, listed[1..], "it is closed already");
+
+    let mut fresh = world.process(terminal("z")).await;
+    fresh.types("echo fresh-$((1+1))\n").await;
+    fresh.shows("fresh-2").await;
+}
+
+#[tokio::test]
+async fn little_is_on_the_way_when_ctrl_c_ends_a_flood() {
+    let mut world = World::linked(&spec(&[])).await;
+    let mut viewer = world.process(terminal("flood")).await;
+    viewer.types("stty -echo; PS1=; echo set-$((1+1))\n").await;
+    viewer.shows("set-2").await;
+    viewer.types("yes flood\n").await;
+    viewer.shows("flood").await;
+    // The viewer takes nothing while everything fills up: from here on the shell waits.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    viewer.types("\x03echo end-$((1+1))\n").await;
+    let begun = Instant::now();
+    let left = viewer.shows("end-2").await.len();
+    assert!(left < 512 << 10, "{left} bytes were on the way");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }

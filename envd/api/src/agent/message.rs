@@ -54,7 +54,8 @@ pub async fn read_message<T: DeserializeOwned>(
     Ok(serde_json::from_slice(&body)?)
 }
 
-pub(super) fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, ProtocolError> {
+/// One message as it is on the wire. What is too long is refused here, before a byte is sent.
+pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, ProtocolError> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;
     let length = bytes.len() - 4;

@@ -168,12 +168,19 @@ pub(crate) async fn passwd(session: &Session) -> anyhow::Result<Status> {
         session.client.change_password(&change).await?;
         return Ok(Status::DONE);
     }
+    match terminal::ask_secret(words.ask_old_password()).await? {
+        Some(old) => choose_password(session, old).await,
+        None => Ok(Status(130)),
+    }
+}
+
+/// Asks for a new password in place of `old`.
+pub(super) async fn choose_password(session: &Session, old: String) -> anyhow::Result<Status> {
+    let words = session.words;
     let ask = async |question| terminal::ask_secret(question).await;
-    let (Some(old), Some(new), Some(again)) = (
-        ask(words.ask_old_password()).await?,
-        ask(words.ask_new_password()).await?,
-        ask(words.ask_password_again()).await?,
-    ) else {
+    let (Some(new), Some(again)) =
+        (ask(words.ask_new_password()).await?, ask(words.ask_password_again()).await?)
+    else {
         return Ok(Status(130));
     };
     if new != again {

@@ -3,9 +3,9 @@
 use clap::Args;
 use gateway_api::client::Client;
 
-use super::Session;
+use super::{Session, keys};
 use crate::{
-    config::{Config, variable},
+    config::{self, Config, variable},
     failure::{Said, Status},
     output, terminal,
     words::Words,
@@ -61,6 +61,10 @@ pub(crate) async fn login(arguments: Login, words: Words) -> anyhow::Result<Stat
     output::say(&words.signed_in(&url, &name));
     if signed_in.me.must_change_password {
         output::say(&words.change_password(&url));
+        if attended && !arguments.password_stdin {
+            let session = Session { client: config::client(words)?, words };
+            return keys::choose_password(&session, password).await;
+        }
     }
     Ok(Status::DONE)
 }

@@ -44,6 +44,9 @@ impl Words {
                     Chinese => format!("`berth show {name}` 可查看其状态"),
                 }
             }
+            Code::PasswordChangeRequired => {
+                self.pick("`berth passwd` changes it", "请用 `berth passwd` 修改").to_owned()
+            }
             Code::UserRemoved => {
                 let name = problem.params.get("name").map_or("NAME", String::as_str);
                 match self.0 {
@@ -55,6 +58,7 @@ impl Words {
             }
             Code::BadCredentials
             | Code::TooManyAttempts
+            | Code::TooManyOpen
             | Code::Forbidden
             | Code::NotFound
             | Code::BadName
@@ -86,6 +90,11 @@ fn chinese(problem: &Problem) -> String {
         Code::Unauthenticated => "尚未登录，或登录已过期".to_owned(),
         Code::BadCredentials => "用户名或密码不正确".to_owned(),
         Code::TooManyAttempts => "登录尝试次数过多".to_owned(),
+        Code::TooManyOpen => match param("limit") {
+            "" => "同时打开的连接过多".to_owned(),
+            limit => format!("您同时打开的{}已达上限（{limit} 个）", connections(param("what"))),
+        },
+        Code::PasswordChangeRequired => "当前密码曾被他人看到，请先换成自己的密码".to_owned(),
         Code::Forbidden => "您的账号没有这项权限".to_owned(),
         Code::NotFound => match (param("kind"), param("name")) {
             (_, "") => "找不到所请求的内容".to_owned(),
@@ -140,6 +149,8 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
         Code::Unauthenticated => "请运行 `berth login` 登录",
         Code::BadCredentials => "请检查两者，并留意大写锁定和输入法",
         Code::TooManyAttempts => "请等一分钟再试",
+        Code::TooManyOpen => "请关闭一些再试",
+        Code::PasswordChangeRequired => "请用 `berth passwd` 修改",
         Code::Forbidden => "请联系管理员开通",
         Code::NotFound => "请对照列表检查名称",
         Code::BadName => match problem.params.get("kind").map(String::as_str) {
@@ -172,6 +183,14 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
 
 fn with_value(what: &str, value: &str) -> String {
     if value.is_empty() { what.to_owned() } else { format!("{what}：`{value}`") }
+}
+
+fn connections(what: &str) -> &'static str {
+    match what {
+        "logs" => "日志",
+        "streams of events" => "事件流",
+        _ => "终端、进程和端口",
+    }
 }
 
 /// Why a value cannot be used.

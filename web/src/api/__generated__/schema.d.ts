@@ -228,6 +228,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/instances/{name}/terminals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_terminals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/instances/{name}/terminals/{terminal}": {
         parameters: {
             query?: never;
@@ -238,7 +254,7 @@ export interface paths {
         get: operations["terminal"];
         put?: never;
         post?: never;
-        delete?: never;
+        delete: operations["close_terminal"];
         options?: never;
         head?: never;
         patch?: never;
@@ -596,7 +612,7 @@ export interface components {
          * @description What kind of error it is. Never renamed once released.
          * @enum {string}
          */
-        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "disk_full" | "internal" | "unknown";
+        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "disk_full" | "internal" | "unknown";
         /** @description The body of a create. What is left out takes the site's default. */
         CreateInstance: {
             /** @description What to run instead of nothing: the instance then ends when this ends. */
@@ -644,6 +660,12 @@ export interface components {
             signal: string;
         } | {
             close_stdin: Record<string, never>;
+        } | {
+            /**
+             * Format: int64
+             * @description So many more bytes of output have been dealt with. For those who asked for a window with `ack=1`.
+             */
+            ack: number;
         };
         /** @description A text message from the server; the last one before it closes. */
         FromServer: {
@@ -842,6 +864,22 @@ export interface components {
             }[];
         };
         /** @description One page of a listing. */
+        Page_Terminal: {
+            items: {
+                name: string;
+                /**
+                 * Format: date-time
+                 * @description When its shell was started.
+                 */
+                since: string;
+                /**
+                 * Format: int32
+                 * @description How many watch it now.
+                 */
+                viewers: number;
+            }[];
+        };
+        /** @description One page of a listing. */
         Page_User: {
             items: {
                 /** Format: date-time */
@@ -960,6 +998,20 @@ export interface components {
         } | {
             /** @enum {string} */
             state: "deleting";
+        };
+        /** @description A terminal that goes on without its viewers. */
+        Terminal: {
+            name: string;
+            /**
+             * Format: date-time
+             * @description When its shell was started.
+             */
+            since: string;
+            /**
+             * Format: int32
+             * @description How many watch it now.
+             */
+            viewers: number;
         };
         /**
          * @description The id of an API token: `tok_` and 32 hexadecimal digits. Not a secret.
@@ -1122,6 +1174,15 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_open` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1611,6 +1672,15 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `too_many_open` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     read_logs: {
@@ -1693,7 +1763,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description a WebSocket: binary messages, first byte 1 for stdout or 2 for stderr */
+            /** @description a WebSocket: binary messages, first byte 1 for stdout or 2 for stderr. It closes with 1000 at the end of the log; when the log cannot be read on, with 1011 after a `FromServer` as text */
             101: {
                 headers: {
                     [name: string]: unknown;
@@ -1725,6 +1795,15 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_open` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1789,6 +1868,15 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_open` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1964,11 +2052,77 @@ export interface operations {
             };
         };
     };
+    list_terminals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Terminal"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wrong_state` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     terminal: {
         parameters: {
             query?: {
                 cols?: number;
                 rows?: number;
+                /** @description 1: no more than 256 KiB are sent before the client says `ack`, as text: how many more bytes it has dealt with. For those who cannot stop reading, such as browsers */
+                ack?: number;
             };
             header?: never;
             path: {
@@ -2022,6 +2176,86 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_open` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    close_terminal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+                terminal: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description its shell is hung up; closing what is not there changes nothing */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wrong_state` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };

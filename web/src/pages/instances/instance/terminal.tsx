@@ -1,20 +1,19 @@
 import { Alert, Button, Group, Skeleton, Stack, Switch, Text, Tooltip } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../../app/trouble'
 import { meQuery } from '../../../api/session'
-import { newTerminalName, openTerminal, type TerminalState } from '../../../api/terminal'
+import { openTerminal, terminalsQuery, type TerminalState } from '../../../api/terminal'
 import type { Instance } from '../../../api/types'
 import { MONOSPACE } from '../../../theme'
-import { IconPlus } from '../../../ui/icons'
+import { IconRestart } from '../../../ui/icons'
 import { KeyBar } from '../../../ui/key-bar'
 import type { TermHandle, TermScreen } from '../../../ui/term-view'
 import { never } from '../../../util/never'
-import { paths } from '../../../util/path-builder'
 import { NotNow } from './not-now'
+import { TerminalStrip } from './terminal-strip'
 
 const TermView = lazy(() => import('../../../ui/term-view').then((module) => ({ default: module.TermView })))
 
@@ -32,7 +31,6 @@ export function TerminalTab({ instance, terminal }: Props) {
 function LiveTerminal({ instance, terminal }: Props) {
   const { t } = useTranslation('streams')
   const cache = useQueryClient()
-  const navigate = useNavigate()
   const [state, setState] = useState<TerminalState>({ at: 'connecting' })
   const [attempt, setAttempt] = useState(0)
   const [screenReader, setScreenReader] = useState(false)
@@ -43,16 +41,18 @@ function LiveTerminal({ instance, terminal }: Props) {
     (screen: TermScreen) =>
       openTerminal(instance.id, terminal, screen, (next) => {
         setState(next)
+        if (next.at === 'open' || next.at === 'ended') {
+          void cache.invalidateQueries({ queryKey: terminalsQuery(instance.id).queryKey })
+        }
         // A refused WebSocket does not say why. If the session has ended, asking who we are leads to the sign-in page.
         if (next.at === 'lost') void cache.invalidateQueries({ queryKey: meQuery.queryKey })
       }),
     [cache, instance.id, terminal],
   )
-  const openNew = () =>
-    void navigate({ href: `${paths.instance(instance.name, 'terminal')}?terminal=${newTerminalName()}` })
 
   return (
     <Stack gap="xs" flex={1} mih={0}>
+      <TerminalStrip instance={instance} terminal={terminal} />
       <Group justify="space-between" gap="xs">
         <Text size="sm" c="dimmed" role="status">
           {t(`terminal.state.${state.at === 'refused' ? 'ended' : state.at}`)}
@@ -72,7 +72,7 @@ function LiveTerminal({ instance, terminal }: Props) {
           </Tooltip>
         </Group>
       </Group>
-      <Ending state={state} onNew={openNew} onRetry={() => setAttempt(attempt + 1)} />
+      <Ending state={state} onAgain={() => setAttempt(attempt + 1)} />
       <Suspense fallback={<Skeleton className="after-a-moment" flex={1} />}>
         <div style={{ flex: 1, minHeight: 0 }}>
           <TermView
@@ -93,12 +93,12 @@ function LiveTerminal({ instance, terminal }: Props) {
 
 interface EndingProps {
   state: TerminalState
-  onNew: () => void
-  onRetry: () => void
+  /** Connects anew; a shell that has ended is begun again. */
+  onAgain: () => void
 }
 
 /** What is to be said about a terminal that is not simply open. */
-function Ending({ state, onNew, onRetry }: EndingProps) {
+function Ending({ state, onAgain }: EndingProps) {
   const { t } = useTranslation('streams')
   switch (state.at) {
     case 'connecting':
@@ -107,7 +107,7 @@ function Ending({ state, onNew, onRetry }: EndingProps) {
     case 'lost':
       return state.error ? <Trouble error={state.error} /> : null
     case 'refused':
-      return <Trouble error={state.error} onRetry={onRetry} />
+      return <Trouble error={state.error} onRetry={onAgain} />
     case 'ended':
       return (
         <Alert role="status" color="gray" variant="light" p="xs">
@@ -117,8 +117,8 @@ function Ending({ state, onNew, onRetry }: EndingProps) {
                 ? t('terminal.exited', { code: state.exit.code })
                 : t('terminal.killed', { signal: state.exit.signal })}
             </Text>
-            <Button size="xs" leftSection={<IconPlus size={16} />} onClick={onNew}>
-              {t('terminal.new')}
+            <Button size="xs" leftSection={<IconRestart size={16} />} onClick={onAgain}>
+              {t('terminal.again')}
             </Button>
           </Group>
         </Alert>

@@ -1,0 +1,181 @@
+//! States in words, and the titles of tables.
+
+use gateway_api::{Instance, Status, instance::WaitReason};
+
+use super::{
+    Language::{Chinese, English},
+    Words,
+};
+use crate::size;
+
+impl Words {
+    pub(crate) fn state(self, status: &Status) -> &'static str {
+        match status {
+            Status::Waiting { .. } => self.pick("waiting", "等待中"),
+            Status::Pulling { .. } => self.pick("pulling", "拉取镜像"),
+            Status::Starting => self.pick("starting", "启动中"),
+            Status::Running { .. } => self.pick("running", "运行中"),
+            Status::Stopping => self.pick("stopping", "停止中"),
+            Status::Stopped { .. } => self.pick("stopped", "已停止"),
+            Status::Succeeded => self.pick("succeeded", "已成功"),
+            Status::Failed { .. } => self.pick("failed", "失败"),
+            Status::Deleting => self.pick("deleting", "删除中"),
+        }
+    }
+
+    /// The state with what is known about it.
+    pub(crate) fn state_in_full(self, status: &Status) -> String {
+        let state = self.state(status);
+        let more = match status {
+            Status::Waiting { reason, .. } => self.waits_for(*reason).to_owned(),
+            Status::Pulling { done_bytes, total_bytes: None } => size::display(*done_bytes),
+            Status::Pulling { done_bytes, total_bytes: Some(total) } => self.part(*done_bytes, *total),
+            Status::Stopped { exit_code: Some(code) } => self.exit_code(*code),
+            Status::Failed { reason, .. } => reason.clone(),
+            Status::Running { since } => match self.0 {
+                English => format!("since {since:.0}"),
+                Chinese => format!("自 {since:.0}"),
+            },
+            Status::Starting
+            | Status::Stopping
+            | Status::Stopped { exit_code: None }
+            | Status::Succeeded
+            | Status::Deleting => return state.to_owned(),
+        };
+        match self.0 {
+            English => format!("{state}: {more}"),
+            Chinese => format!("{state}：{more}"),
+        }
+    }
+
+    /// One line of progress.
+    pub(crate) fn progress(self, instance: &Instance) -> String {
+        self.named(instance, &self.state_in_full(&instance.status))
+    }
+
+    /// The same where only a change of state is news.
+    pub(crate) fn progress_in_short(self, instance: &Instance) -> String {
+        self.named(instance, self.state(&instance.status))
+    }
+
+    fn named(self, instance: &Instance, state: &str) -> String {
+        match self.0 {
+            English => format!("{}: {state}", instance.name),
+            Chinese => format!("{}：{state}", instance.name),
+        }
+    }
+
+    fn waits_for(self, reason: WaitReason) -> &'static str {
+        match reason {
+            WaitReason::StartingUp => self.pick("the cluster has been told", "已通知集群"),
+            WaitReason::ClusterUnreachable => self.pick("the cluster does not answer", "集群没有响应"),
+            WaitReason::EngineUnreachable => {
+                self.pick("the container engine does not answer", "容器引擎没有响应")
+            }
+            WaitReason::Retrying => {
+                self.pick("a try failed; the next one comes by itself", "启动失败，正在自动重试")
+            }
+        }
+    }
+
+    fn part(self, done: u64, total: u64) -> String {
+        let percent = u128::from(done) * 100 / u128::from(total.max(1));
+        let (done, total) = (size::display(done), size::display(total));
+        match self.0 {
+            English => format!("{done} of {total} ({percent} %)"),
+            Chinese => format!("{done} / {total}（{percent} %）"),
+        }
+    }
+
+    fn exit_code(self, code: i32) -> String {
+        match self.0 {
+            English => format!("exit code {code}"),
+            Chinese => format!("退出码 {code}"),
+        }
+    }
+
+    pub(crate) fn yes(self, yes: bool) -> &'static str {
+        if yes { self.pick("yes", "是") } else { "" }
+    }
+
+    pub(crate) fn ready(self) -> &'static str {
+        self.pick("ready", "就绪")
+    }
+
+    pub(crate) fn unwell(self, message: &str) -> String {
+        match self.0 {
+            English => format!("unwell: {message}"),
+            Chinese => format!("异常：{message}"),
+        }
+    }
+
+    /// The title of a column or row.
+    pub(crate) fn title(self, title: Title) -> &'static str {
+        match title {
+            Title::Name => self.pick("NAME", "名称"),
+            Title::State => self.pick("STATE", "状态"),
+            Title::Image => self.pick("IMAGE", "镜像"),
+            Title::Cpus => "CPUS",
+            Title::Memory => self.pick("MEMORY", "内存"),
+            Title::SharedMemory => self.pick("SHM", "共享内存"),
+            Title::Gpus => "GPUS",
+            Title::Age => self.pick("AGE", "已创建"),
+            Title::Id => "ID",
+            Title::User => self.pick("USER", "用户"),
+            Title::Environment => self.pick("ENV", "环境变量"),
+            Title::Command => self.pick("COMMAND", "启动命令"),
+            Title::Created => self.pick("CREATED", "创建时间"),
+            Title::Size => self.pick("SIZE", "大小"),
+            Title::Default => self.pick("DEFAULT", "默认"),
+            Title::Role => self.pick("ROLE", "角色"),
+            Title::Group => self.pick("GROUP", "用户组"),
+            Title::Workspaces => self.pick("WORKSPACES", "工作空间"),
+            Title::Leaders => self.pick("LEADERS", "组长"),
+            Title::Members => self.pick("MEMBERS", "成员"),
+            Title::Scope => self.pick("SCOPE", "范围"),
+            Title::Used => self.pick("USED", "上次使用"),
+            Title::Expires => self.pick("EXPIRES", "失效时间"),
+            Title::Time => self.pick("TIME", "时间"),
+            Title::Source => self.pick("SOURCE", "来源"),
+            Title::Act => self.pick("ACT", "操作"),
+            Title::Object => self.pick("OBJECT", "对象"),
+            Title::Terminal => self.pick("TERMINAL", "终端"),
+            Title::Viewers => self.pick("VIEWERS", "查看者"),
+            Title::Outcome => self.pick("RESULT", "结果"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Title {
+    Name,
+    State,
+    Image,
+    Cpus,
+    Memory,
+    SharedMemory,
+    Gpus,
+    Age,
+    Id,
+    User,
+    Environment,
+    Command,
+    Created,
+    Size,
+    Default,
+    Role,
+    Group,
+    Workspaces,
+    Leaders,
+    Members,
+    Scope,
+    Used,
+    Expires,
+    Time,
+    Source,
+    Act,
+    Object,
+    Terminal,
+    Viewers,
+    Outcome,
+}
