@@ -153,7 +153,16 @@ async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrup
             told.insert(id.clone(), Some(row.generation));
             Ok(())
         }
-        Err(ClientError::Refused { stale: Some(stale), .. }) => stale::take_over(app, row.id, stale).await,
+        Err(ClientError::Refused { stale: Some(stale), .. }) => {
+            if stale::take_over(app, row.id, stale).await? {
+                // What the cluster says about that generation it said before anybody here knew of it.
+                let report = app.cluster.envd.report().await?;
+                for observed in report.instances.into_iter().filter(|observed| observed.id == *id) {
+                    apply(app, told, observed).await?;
+                }
+            }
+            Ok(())
+        }
         Err(ClientError::Refused { message, status, .. }) => {
             tracing::error!(instance = %id, %status, message, "the cluster refused the goal");
             let status = if status.is_client_error() {

@@ -14,10 +14,10 @@ use gateway_api::{Goal, InstanceId, Status, instance::WaitReason};
 use super::place::Interrupted;
 use crate::app::App;
 
-/// Brings one row up to what the cluster knows; the loop's next round puts it.
-pub(super) async fn take_over(app: &App, id: InstanceId, stale: Stale) -> Result<(), Interrupted> {
-    let Some(row) = app.store.instance(&id).await? else { return Ok(()) };
-    let Some(goal) = goal(stale, row.generation) else { return Ok(()) };
+/// Brings one row up to what the cluster knows; the loop's next round puts it. Whether it did.
+pub(super) async fn take_over(app: &App, id: InstanceId, stale: Stale) -> Result<bool, Interrupted> {
+    let Some(row) = app.store.instance(&id).await? else { return Ok(false) };
+    let Some(goal) = goal(stale, row.generation) else { return Ok(false) };
     let status = match goal {
         Goal::Running => Status::Waiting {
             reason: WaitReason::StartingUp,
@@ -25,7 +25,8 @@ pub(super) async fn take_over(app: &App, id: InstanceId, stale: Stale) -> Result
         },
         Goal::Stopped | Goal::Deleted => Status::Stopping,
     };
-    if app.store.take_over(&id, row.generation, stale.known, goal, &status).await? {
+    let taken = app.store.take_over(&id, row.generation, stale.known, goal, &status).await?;
+    if taken {
         tracing::warn!(
             instance = %id, generation = row.generation, known = stale.known, ?goal,
             "the store is older than the cluster; the cluster's record is taken over"
@@ -33,7 +34,7 @@ pub(super) async fn take_over(app: &App, id: InstanceId, stale: Stale) -> Result
         app.wake.notify_one();
         app.announce(crate::store::InstanceRow { goal, generation: stale.known, status, ..row });
     }
-    Ok(())
+    Ok(taken)
 }
 
 /// The goal that changes nothing; `None` if there is nothing to take over, or the cluster cannot say yet.

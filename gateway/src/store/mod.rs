@@ -16,8 +16,9 @@ mod users;
 use std::{path::Path, time::Duration};
 
 use jiff::Timestamp;
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+use sqlx::{
+    Connection as _,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous},
 };
 
 pub(crate) use audit::Line;
@@ -67,8 +68,8 @@ impl Store {
             .foreign_keys(true)
             .busy_timeout(BUSY_TIMEOUT);
         let in_a_hurry = options.clone().synchronous(SqliteSynchronous::Normal);
-        let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await?;
-        let reports = SqlitePoolOptions::new().max_connections(1).connect_lazy_with(in_a_hurry);
+        let pool = connections(CONNECTIONS_MAX).connect_with(options).await?;
+        let reports = connections(1).connect_lazy_with(in_a_hurry);
         sqlx::migrate!("src/store/migrations")
             .run(&pool)
             .await
@@ -102,6 +103,14 @@ impl From<sqlx::Error> for StoreError {
             Some(_) | None => Self::Database(error),
         }
     }
+}
+
+/// A pool of so many connections at most. `SQLite` ends a transaction by itself when the disk is full; sqlx does not
+/// notice, and would never begin another one on that connection, so such a one is not used again.
+fn connections(max: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(max)
+        .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
 }
 
 /// Reads a column that holds one of our own types.
