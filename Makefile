@@ -24,11 +24,11 @@ SCRIPTS := .ci/run images/with-host-ca $(shell find deploy images tests -name '*
 # Names the step at hand; .ci/run adds up how long each took.
 step = @echo "== $(1)" >&2; if [[ -n "$${BERTH_STEPS:-}" ]]; then echo "$$EPOCHREALTIME $(1)" >>"$$BERTH_STEPS"; fi
 
-.PHONY: help up down build test check openapi images fmt clean
-.PHONY: docker web web-modules programs agent copy browser deny advisories scripts
+.PHONY: help up down build test test-long check openapi images fmt clean
+.PHONY: docker test-packages web web-modules programs agent copy browser deny advisories scripts
 
 help: ## list the commands
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do printf '  make %-9s %s\n' "$$name" "$$what"; done
 
 up: ## set up and start Berth in the foreground; Ctrl-C stops it, not the instances
 	@deploy/up/up.sh
@@ -40,7 +40,7 @@ build: web ## build gateway, envd, envd-agent and berth into bin/
 	@mkdir -p bin $(CARGO_TARGET_DIR)
 	@flock $(CARGO_TARGET_DIR)/.build-and-copy $(MAKE) programs agent copy
 
-test: docker build images browser ## do all set-up and run every test
+test: docker build images browser test-packages ## do all set-up and run every test
 	$(call step,test: images)
 	@for smoke in images/*/smoke.sh; do "$$smoke"; done
 	$(call step,test: web)
@@ -52,6 +52,11 @@ test: docker build images browser ## do all set-up and run every test
 	else \
 	  cargo test --release --workspace --no-fail-fast; \
 	fi
+
+test-long: docker build images test-packages ## the tests that take long: a hundred kills of gateway and envd
+	$(call step,test: a hundred kills)
+	@export BERTH_BIN="$(CURDIR)/bin" BERTH_CRASH_ROUNDS=$${BERTH_CRASH_ROUNDS:-100}; \
+	cargo test --release --workspace --test e2e -- crash:: --nocapture
 
 check: web deny advisories scripts ## formats, lints, types, licences; warnings are errors
 	$(call step,check: format)
@@ -115,6 +120,10 @@ browser:
 	$(call step,browser)
 	@deploy/up/packages.sh chromium fonts-noto-cjk openssh-client
 	@if [[ -f tests/browser/package.json ]]; then deploy/up/node-modules.sh tests/browser; fi
+
+# What tests make small images and engines of their own from.
+test-packages:
+	@deploy/up/packages.sh busybox-static curl util-linux
 
 deny:
 	$(call step,check: dependencies)

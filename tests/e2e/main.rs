@@ -1,8 +1,14 @@
 //! End-to-end walks: what a user does, on real Docker, with the programs as they are shipped.
 
+mod anyimage;
+mod audit;
 mod authz;
 mod console;
+mod crash;
+mod disk;
+mod engine;
 mod instance;
 mod port;
 mod restart;
+mod restore;
 mod sidebyside;

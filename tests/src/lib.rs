@@ -15,6 +15,7 @@ pub mod engine;
 mod fail;
 mod program;
 mod screen;
+mod small_disk;
 mod wait;
 mod web;
 mod world;
@@ -23,9 +24,10 @@ pub use self::{
     fail::OrFail,
     program::Program,
     screen::Screen,
-    wait::{LIMIT, wait_until},
+    small_disk::SmallDisk,
+    wait::{LIMIT, wait_until, wait_until_agreed},
     web::{Socket, http_client, raw_http, web_socket, web_socket_refused},
-    world::{Ran, World},
+    world::{Ran, Setup, World},
 };
 
 /// The image that instances of these tests start from; `make images` makes it.

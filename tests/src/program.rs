@@ -35,6 +35,11 @@ impl Program {
         Self { name, child: child.or_fail(format!("start {name}")), output, log }
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it has printed so far.
     pub(crate) fn printed(&self) -> String {
         std::fs::read_to_string(&self.output).unwrap_or_default()

@@ -20,3 +20,21 @@ pub async fn wait_until<T>(what: &str, limit: Duration, mut look: impl AsyncFnMu
         tokio::time::sleep(PAUSE).await;
     }
 }
+
+/// Asks `look` until it agrees, and fails the test with its last objection when it has not within `limit`.
+pub async fn wait_until_agreed<T>(
+    what: &str,
+    limit: Duration,
+    mut look: impl AsyncFnMut() -> Result<T, String>,
+) -> T {
+    let begun = Instant::now();
+    loop {
+        match look().await {
+            Ok(found) => return found,
+            Err(objection) => {
+                assert!(begun.elapsed() < limit, "not within {} s: {what}\n{objection}", limit.as_secs());
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}

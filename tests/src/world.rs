@@ -8,11 +8,13 @@ use std::{
     time::Duration,
 };
 
-use gateway_api::{client::Client, session::ChangePassword};
+use gateway_api::{client::Client, people::AddUser, session::ChangePassword};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::{LIMIT, OrFail as _, Program, engine, http_client, wait_until};
+use crate::{
+    LIMIT, OrFail as _, Program, engine, http_client, small_disk::SmallDisk, wait_until, wait_until_agreed,
+};
 
 /// The account that a new gateway makes.
 const USER: &str = "admin";
@@ -24,13 +26,28 @@ const COMMAND_LIMIT: Duration = Duration::from_secs(90);
 /// An envd and a gateway that nobody else uses, and a signed-in user.
 #[derive(Debug)]
 pub struct World {
+    /// Before the directory that it is in: it must go first.
+    disk: Option<SmallDisk>,
     directory: TempDir,
+    data: PathBuf,
+    engine: PathBuf,
     programs: PathBuf,
     envd: Option<Program>,
     gateway: Option<Program>,
     console: String,
     password: String,
     token: Option<String>,
+}
+
+/// What is unlike an ordinary world.
+#[derive(Debug, Default)]
+pub struct Setup {
+    /// What stands in `berth.toml`.
+    pub config: String,
+    /// The engine to use, by its socket, unless it is the machine's own.
+    pub engine: Option<PathBuf>,
+    /// The data directory is a disk of its own, this large.
+    pub disk_bytes: Option<u64>,
 }
 
 /// A `berth` that has ended.
@@ -47,10 +64,32 @@ pub struct Ran {
 impl World {
     /// Starts both programs and signs in, as library and as command line.
     pub async fn start() -> Self {
+        Self::start_with(Setup::default()).await
+    }
+
+    pub async fn start_with(setup: Setup) -> Self {
         // Short: the path of a unix socket in it has at most 107 bytes.
         let directory = tempfile::Builder::new().prefix("berth-").tempdir_in("/tmp");
+        let directory = directory.or_fail("make a data directory");
+        let (data, disk) = match setup.disk_bytes {
+            None => (directory.path().to_owned(), None),
+            Some(bytes) => {
+                let data = directory.path().join("data");
+                (data.clone(), Some(SmallDisk::mount(data, bytes)))
+            }
+        };
+        let mut config = setup.config;
+        if let Some(socket) = &setup.engine {
+            config += &format!("[envd]\ndocker = \"{}\"\n", socket.display());
+        }
+        if !config.is_empty() {
+            std::fs::write(data.join("berth.toml"), config).or_fail("write the configuration");
+        }
         let mut world = Self {
-            directory: directory.or_fail("make a data directory"),
+            disk,
+            directory,
+            data,
+            engine: setup.engine.unwrap_or_else(|| engine::SOCKET.into()),
             programs: programs(),
             envd: None,
             gateway: None,
@@ -78,7 +117,7 @@ impl World {
         let mut command = self.program("envd");
         command.env("BERTH_AGENT", self.programs.join("envd-agent"));
         let envd = self.envd.insert(Program::start("envd", command, self.directory.path()));
-        let socket = self.directory.path().join("envd.sock");
+        let socket = self.data.join("envd.sock");
         wait_until("envd listens", LIMIT, async || {
             envd.assert_alive();
             // A socket that a killed envd left behind refuses.
@@ -135,11 +174,25 @@ impl World {
 
     /// Waits until the gateway and the cluster speak with each other.
     pub async fn wait_for_cluster(&self) {
-        let (http, health) = (http_client(), format!("{}/healthz", self.console));
-        wait_until("all parts are well", LIMIT, async || {
-            http.get(&health).send().await.ok().filter(|answer| answer.status().is_success())
+        wait_until_agreed("all parts are well", LIMIT, async || {
+            let unwell = self.unwell().await?;
+            // One that is small on purpose is nearly full from the beginning.
+            let unwell: Vec<_> =
+                unwell.into_iter().filter(|part| self.disk.is_none() || part != "disk").collect();
+            if unwell.is_empty() { Ok(()) } else { Err(format!("{unwell:?}")) }
         })
         .await;
+    }
+
+    /// The parts that are unwell, as `/healthz` names them.
+    pub async fn unwell(&self) -> Result<Vec<String>, String> {
+        let answer = http_client().get(format!("{}/healthz", self.console)).send().await;
+        let body = answer.map_err(|error| error.to_string())?.bytes().await;
+        let body = body.map_err(|error| error.to_string())?;
+        let health: serde_json::Value = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+        let parts = health["parts"].as_array().ok_or("there are no parts")?;
+        let unwell = parts.iter().filter(|part| part["ok"] != true);
+        Ok(unwell.map(|part| part["name"].as_str().unwrap_or_default().to_owned()).collect())
     }
 
     /// A program of this world that the test runs to its end itself.
@@ -149,7 +202,7 @@ impl World {
         {
             command.env_remove(inherited);
         }
-        command.env("BERTH_DATA", self.directory.path());
+        command.env("BERTH_DATA", &self.data);
         command
     }
 }
@@ -158,7 +211,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         let failed = std::thread::panicking();
-        let cluster = std::fs::read_to_string(self.directory.path().join("cluster")).unwrap_or_default();
+        let cluster = std::fs::read_to_string(self.data.join("cluster")).unwrap_or_default();
         let programs = [self.gateway.take(), self.envd.take()];
         if failed {
             let mut out = std::io::stderr().lock();
@@ -168,7 +221,7 @@ impl Drop for World {
         }
         drop(programs);
         if !cluster.is_empty() {
-            let left = engine::remove_all(cluster.trim());
+            let left = engine::remove_all(&self.engine, cluster.trim());
             assert!(failed || left.is_empty(), "these containers cannot be removed: {left:?}");
             // Networks and firewall rules of this cluster.
             let purged = self.program("envd").arg("purge").output();
@@ -186,6 +239,15 @@ impl World {
         Client::new(&self.console, self.token.clone()).or_fail("make a client")
     }
 
+    /// A client of somebody new, who is an ordinary user.
+    pub async fn person(&self, name: &str) -> Client {
+        let user = AddUser { name: name.to_owned(), role: None, group: None };
+        let added = self.client().add_user(&user).await.or_fail("add a user");
+        let client = Client::new(&self.console, None).or_fail("make a client");
+        let signed_in = client.sign_in(name, &added.password).await.or_fail("sign in");
+        Client::new(&self.console, signed_in.token).or_fail("make a client")
+    }
+
     /// Where the console and the API are, such as `http://localhost:40123`.
     pub fn console(&self) -> &str {
         &self.console
@@ -200,7 +262,13 @@ impl World {
     }
 
     pub fn data(&self) -> &Path {
-        self.directory.path()
+        &self.data
+    }
+
+    /// The disk that was asked for in [`Setup`].
+    #[track_caller]
+    pub fn disk(&self) -> &SmallDisk {
+        self.disk.as_ref().or_fail("find the disk")
     }
 
     /// Its containers, running or not, by name.
@@ -216,8 +284,9 @@ impl World {
         containers.remove(0)
     }
 
-    fn cluster(&self) -> String {
-        let path = self.directory.path().join("cluster");
+    /// What its containers are labelled with.
+    pub fn cluster(&self) -> String {
+        let path = self.data.join("cluster");
         std::fs::read_to_string(path).or_fail("read the cluster's id").trim().to_owned()
     }
 

@@ -195,6 +195,43 @@ async fn the_newest_link_counts_and_a_broken_one_fails_its_calls() {
     assert!(!world.linked().await);
 }
 
+/// Agents live for months: those of yesterday and of tomorrow say things that this gateway does not know.
+#[tokio::test]
+async fn an_agent_of_another_version_is_understood() {
+    let world = World::open().await;
+    let mut old: Option<UnixStream> = None;
+    for version in [0, VERSION + 1] {
+        let mut link = world.connect().await;
+        let greeting = serde_json::json!({"link": {"version": version, "colour": "blue"}});
+        write_message(&mut link, &greeting).await.unwrap();
+        if let Some(old) = old.take() {
+            ends(old).await;
+        }
+        let agent = async {
+            for reply in [
+                serde_json::json!("stream"),
+                serde_json::json!({"refused": {"refusal": "tired", "message": "later", "colour": "blue"}}),
+            ] {
+                let request: Request = soon("a request", read_message(&mut link)).await.unwrap();
+                let mut answer = world.connect().await;
+                let greeting = serde_json::json!({"answer": {"request": request.request, "colour": "blue"}});
+                write_message(&mut answer, &greeting).await.unwrap();
+                write_message(&mut answer, &reply).await.unwrap();
+            }
+        };
+        let gateway = async {
+            world.exec().await.unwrap();
+            let refused = world.exec().await;
+            assert!(
+                matches!(&refused, Err(AgentError::Refused { refusal: Refusal::Other, message }) if message == "later"),
+                "{refused:?}"
+            );
+        };
+        tokio::join!(gateway, agent);
+        old = Some(link);
+    }
+}
+
 #[tokio::test]
 async fn nonsense_ends_its_own_connection_and_no_other() {
     let world = World::open().await;

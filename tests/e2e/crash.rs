@@ -1,0 +1,372 @@
+//! Several people at work while both programs are killed again and again: what was acknowledged is so in the end, once.
+//!
+//! Every worker notes each act and what came of it. An act without an answer may have been done or not; everything
+//! else is certain, and the end must agree with it. `BERTH_CRASH_ROUNDS` says how many kills, `BERTH_CRASH_SEED` which
+//! ones; a failure tells the seed. Time is not seeded, so the same seed tries the like and not the same.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    io::Write as _,
+    time::{Duration, Instant},
+};
+
+use futures_util::future::join_all;
+use gateway_api::{
+    Action, Code, CreateInstance, Goal, Instance, Status,
+    client::{Client, ClientError},
+};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use tests::{OrFail as _, World, engine, wait_until_agreed};
+use tokio::time::sleep;
+
+const WORKERS: u64 = 4;
+/// What the names of their accounts begin with.
+const USER: &str = "worker";
+/// Instances that one worker has at once.
+const INSTANCES_EACH: usize = 2;
+const ROUNDS_DEFAULT: u64 = 10;
+/// Between two kills, and between a kill and what follows, at most.
+const KILL_PAUSE_MS: u64 = 2000;
+const DOWN_PAUSE_MS: u64 = 150;
+/// Between two acts of one worker, at most.
+const ACT_PAUSE_MS: u64 = 300;
+/// From the last restart to agreement. Backing off after failures takes the most of it.
+const SETTLE_LIMIT: Duration = Duration::from_mins(3);
+
+/// Marks an acknowledged act in the story.
+const DONE: &str = ": done";
+
+// === what the workers know ===
+
+/// What can have become of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    Running,
+    Stopped,
+    /// Never made, or deleted.
+    Absent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Create,
+    Start,
+    Stop,
+    Restart,
+    Delete,
+}
+
+/// All acts of all workers, and what must be true of each instance.
+#[derive(Debug)]
+struct History {
+    begun: Instant,
+    lines: RefCell<Vec<String>>,
+    fates: RefCell<BTreeMap<String, BTreeSet<Fate>>>,
+    over: Cell<bool>,
+}
+
+impl Act {
+    fn leads_to(self) -> Fate {
+        match self {
+            Self::Create | Self::Start | Self::Restart => Fate::Running,
+            Self::Stop => Fate::Stopped,
+            Self::Delete => Fate::Absent,
+        }
+    }
+
+    async fn ask(self, client: &Client, name: &str) -> Result<Instance, ClientError> {
+        match self {
+            Self::Create => client.create_instance(&wanted(name)).await,
+            Self::Start => client.start_instance(name).await,
+            Self::Stop => client.stop_instance(name).await,
+            Self::Restart => client.restart_instance(name).await,
+            Self::Delete => client.delete_instance(name).await,
+        }
+    }
+}
+
+impl History {
+    fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            lines: RefCell::default(),
+            fates: RefCell::default(),
+            over: Cell::new(false),
+        }
+    }
+
+    fn note(&self, line: impl fmt::Display) {
+        let at = self.begun.elapsed().as_secs_f64();
+        self.lines.borrow_mut().push(format!("{at:8.3} {line}"));
+    }
+
+    /// Does an act and draws the conclusions.
+    async fn act(&self, client: &Client, name: &str, act: Act) {
+        let answer = act.ask(client, name).await;
+        let mut fates = self.fates.borrow_mut();
+        let fates = fates.entry(name.to_owned()).or_insert_with(|| [Fate::Absent].into());
+        match answer {
+            Ok(instance) => {
+                *fates = [act.leads_to()].into();
+                self.note(format_args!("{name} {act:?}{DONE}, {}", instance.status.word()));
+            }
+            Err(ClientError::Problem(problem)) => {
+                self.note(format_args!("{name} {act:?}: {:?} {problem}", problem.code));
+                if problem.code == Code::NotFound {
+                    assert!(fates.contains(&Fate::Absent), "`{name}` was acknowledged and is lost");
+                    *fates = [Fate::Absent].into();
+                } else {
+                    // Nothing was changed. Every name is made once, so none is taken.
+                    assert_eq!(problem.code, Code::WrongState, "`{name}`, {act:?}: {problem:?}");
+                }
+            }
+            Err(error @ ClientError::Unreachable { .. }) => {
+                fates.insert(act.leads_to());
+                self.note(format_args!("{name} {act:?}: {error}"));
+            }
+            Err(error) => panic!("`{name}`, {act:?}: {error}"),
+        }
+    }
+
+    /// Whether there may be something of that name.
+    fn may_exist(&self, name: &str) -> bool {
+        self.fates.borrow().get(name).is_some_and(|fates| fates.iter().any(|fate| *fate != Fate::Absent))
+    }
+}
+
+fn wanted(name: &str) -> CreateInstance {
+    CreateInstance {
+        name: name.to_owned(),
+        image: None,
+        cpus: 0.5,
+        memory_bytes: 64 << 20,
+        shm_bytes: None,
+        gpus: 0,
+        env: [].into(),
+        command: Vec::new(),
+    }
+}
+
+// === who does what ===
+
+/// One person with a few instances, until it is over.
+async fn work(worker: u64, client: &Client, mut random: StdRng, history: &History) {
+    let mut names: Vec<String> = Vec::new();
+    for number in 0.. {
+        // The moment is what is tried.
+        sleep(Duration::from_millis(random.random_range(0..ACT_PAUSE_MS))).await;
+        if history.over.get() {
+            return;
+        }
+        names.retain(|name| history.may_exist(name));
+        if names.len() < INSTANCES_EACH && random.random_bool(0.5) {
+            let name = format!("w{worker}_{number}");
+            history.act(client, &name, Act::Create).await;
+            names.push(name);
+        } else if !names.is_empty() {
+            let name = names[random.random_range(0..names.len())].clone();
+            let acts = likely_acts(client, &name).await;
+            let act = acts[random.random_range(0..acts.len())];
+            history.act(client, &name, act).await;
+        }
+    }
+}
+
+/// Acts that make sense now, or all of them when nobody knows. A deletion is rarer than the others.
+async fn likely_acts(client: &Client, name: &str) -> Vec<Act> {
+    let acts = [
+        (Act::Start, Action::Start),
+        (Act::Start, Action::Start),
+        (Act::Stop, Action::Stop),
+        (Act::Stop, Action::Stop),
+        (Act::Restart, Action::Restart),
+        (Act::Restart, Action::Restart),
+        (Act::Delete, Action::Delete),
+    ];
+    let allowed =
+        client.instance(name).await.map_or_else(|_| Action::ALL.to_vec(), |instance| instance.actions);
+    acts.into_iter().filter(|(_, action)| allowed.contains(action)).map(|(act, _)| act).collect()
+}
+
+/// Kills and starts again, so many times.
+async fn kill(world: &mut World, rounds: u64, mut random: StdRng, history: &History) {
+    for _ in 0..rounds {
+        sleep(Duration::from_millis(random.random_range(0..KILL_PAUSE_MS))).await;
+        let both = random.random_bool(0.4);
+        let (gateway, envd) =
+            if both { (true, true) } else { [(true, false), (false, true)][random.random_range(0..2)] };
+        history.note(format_args!("killed: gateway {gateway}, envd {envd}"));
+        if gateway {
+            world.kill_gateway();
+        }
+        if envd {
+            world.kill_envd();
+        }
+        sleep(Duration::from_millis(random.random_range(0..DOWN_PAUSE_MS))).await;
+        let envd_first = random.random_bool(0.5);
+        if envd && envd_first {
+            world.start_envd().await;
+        }
+        if gateway {
+            world.start_gateway().await;
+        }
+        if envd && !envd_first {
+            world.start_envd().await;
+        }
+        history.note("all up");
+    }
+    history.over.set(true);
+}
+
+// === what must be true in the end ===
+
+/// Objects to the first thing that is not as it should be.
+async fn agree(world: &World, history: &History) -> Result<Vec<Instance>, String> {
+    let instances = world.client().visible_instances().await.map_err(|error| error.to_string())?;
+    let containers = engine::listed(&world.cluster());
+    let names: BTreeSet<_> = instances.iter().map(|instance| instance.name.as_str()).collect();
+    if names.len() < instances.len() {
+        return Err(format!("one of {names:?} is there twice"));
+    }
+    for instance in &instances {
+        let (name, id) = (instance.name.as_str(), instance.id.as_str());
+        let fate = match (instance.goal, &instance.status) {
+            (Goal::Running, Status::Running { .. }) => Fate::Running,
+            (Goal::Stopped, Status::Stopped { .. }) => Fate::Stopped,
+            (goal, status) => return Err(format!("`{name}` ({id}): wanted {goal:?}, is {status:?}")),
+        };
+        let fates = history.fates.borrow().get(name).cloned().unwrap_or_default();
+        if !fates.contains(&fate) {
+            return Err(format!("`{name}` ({id}) is {fate:?}, and should be one of {fates:?}"));
+        }
+        let states: Vec<_> = containers
+            .iter()
+            .filter(|found| found.instance == id)
+            .map(|found| found.state.as_str())
+            .collect();
+        let agrees = match fate {
+            Fate::Running => states == ["running"],
+            // Stopped before there was one, it has none.
+            Fate::Stopped | Fate::Absent => matches!(states[..], [] | ["exited" | "created"]),
+        };
+        if !agrees {
+            return Err(format!("`{name}` ({id}) is {fate:?}, and its containers are {states:?}"));
+        }
+    }
+    let is_known = |id: &str| instances.iter().any(|instance| instance.id.as_str() == id);
+    if let Some(orphan) = containers.iter().find(|container| !is_known(&container.instance)) {
+        return Err(format!("nobody knows the container {orphan:?}"));
+    }
+    if let Some(door) = below(world, "door").iter().find(|door| !is_known(door)) {
+        return Err(format!("the door of {door} was left behind"));
+    }
+    for (name, fates) in &*history.fates.borrow() {
+        let there = instances.iter().any(|instance| instance.name.as_str() == name);
+        if !there && !fates.contains(&Fate::Absent) {
+            return Err(format!("`{name}` should be one of {fates:?}, and is not there"));
+        }
+    }
+    Ok(instances)
+}
+
+/// Nothing is left of users who have no container, but their files. envd looks after it when it starts.
+fn agree_on_the_rest(world: &World, instances: &[Instance]) -> Result<(), String> {
+    let containers = engine::listed(&world.cluster());
+    let has_container =
+        |instance: &&Instance| containers.iter().any(|container| container.instance == instance.id.as_str());
+    let users: BTreeSet<_> = instances.iter().filter(has_container).map(|one| one.user.as_str()).collect();
+    let networks = engine::networks(&world.cluster());
+    if users.iter().copied().ne(networks.iter().map(String::as_str).collect::<BTreeSet<_>>())
+        || users.len() != networks.len()
+    {
+        return Err(format!("there are networks for {networks:?}, and containers of {users:?}"));
+    }
+    let homes = below(world, "home");
+    if let Some(home) = homes.iter().find(|home| !home.strip_prefix(USER).is_some_and(is_number)) {
+        return Err(format!("nobody has the home {home}"));
+    }
+    let agents = below(world, "agent");
+    if agents.len() != 1 {
+        return Err(format!("one agent was copied, and there are {agents:?}"));
+    }
+    Ok(())
+}
+
+/// What is in a directory of the data directory.
+fn below(world: &World, directory: &str) -> Vec<String> {
+    let Ok(found) = std::fs::read_dir(world.data().join(directory)) else { return Vec::new() };
+    found.filter_map(|one| Some(one.ok()?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<u64>().is_ok()
+}
+
+/// Tells how much was tried; and if the test fails, the whole story.
+struct Story<'a> {
+    history: &'a History,
+    seed: u64,
+}
+
+impl Drop for Story<'_> {
+    fn drop(&mut self) {
+        let lines = self.history.lines.borrow();
+        let mut out = std::io::stderr().lock();
+        if std::thread::panicking() {
+            let _ = writeln!(out, "{}", lines.join("\n"));
+        }
+        let count = |words: &str| lines.iter().filter(|line| line.contains(words)).count();
+        let (kills, done, unanswered) = (count("killed:"), count(DONE), count("no answer"));
+        let refused = lines.len() - 2 * kills - done - unanswered;
+        let acts = format!("{done} acts done, {refused} refused, {unanswered} unanswered");
+        let _ = writeln!(out, "{kills} kills, {acts}, BERTH_CRASH_SEED={}", self.seed);
+    }
+}
+
+fn from_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| value.parse().or_fail(format!("read {name}")))
+}
+
+#[tokio::test]
+async fn whatever_was_acknowledged_is_so_in_the_end_and_once() {
+    let rounds = from_environment("BERTH_CRASH_ROUNDS").unwrap_or(ROUNDS_DEFAULT);
+    let seed = from_environment("BERTH_CRASH_SEED").unwrap_or_else(rand::random);
+    let mut world = World::start().await;
+    let history = History::new();
+    let _story = Story { history: &history, seed };
+    let random = |who: u64| StdRng::seed_from_u64(seed.wrapping_add(who));
+
+    let mut people = Vec::new();
+    for worker in 1..=WORKERS {
+        let name = format!("{USER}{worker}");
+        people.push((name.clone(), world.person(&name).await));
+    }
+    let work = (1..).zip(&people).map(|(worker, (_, client))| work(worker, client, random(worker), &history));
+    tokio::join!(join_all(work), kill(&mut world, rounds, random(0), &history));
+    let acknowledged = history.lines.borrow().iter().filter(|line| line.contains(DONE)).count();
+    assert!(acknowledged > 0, "nothing was acknowledged");
+
+    wait_until_agreed("all is as it was acknowledged", SETTLE_LIMIT, async || agree(&world, &history).await)
+        .await;
+    // And it stays so: nothing of it was only in the memory of these two.
+    world.kill_gateway();
+    world.kill_envd();
+    world.start_envd().await;
+    world.start_gateway().await;
+    world.wait_for_cluster().await;
+    let instances = wait_until_agreed("all is as it was", SETTLE_LIMIT, async || {
+        let instances = agree(&world, &history).await?;
+        agree_on_the_rest(&world, &instances)?;
+        Ok(instances)
+    })
+    .await;
+    for instance in instances.iter().filter(|instance| instance.goal == Goal::Running) {
+        let (_, client) =
+            people.iter().find(|(name, _)| *name == instance.user.as_str()).or_fail("find its user");
+        let ran = client.run(instance.name.as_str(), &["true"], b"").await;
+        let ran = ran.or_fail(format!("run something in `{}`", instance.name));
+        assert_eq!(ran.exit, gateway_api::stream::Exit::Code(0), "{ran:?}");
+    }
+}

@@ -1,0 +1,149 @@
+//! The container engine is killed, hangs or talks nonsense: lists answer, acts are taken and say what they wait for,
+//! and all goes on by itself when the engine is back.
+
+use std::path::{Path, PathBuf};
+
+use gateway_api::{CreateInstance, Goal, Instance, Status, instance::WaitReason, node::NodeState};
+use tests::{
+    LIMIT, OrFail as _, Setup, World,
+    engine::{self, PrivateEngine, Valve},
+    wait_until, wait_until_agreed,
+};
+
+fn wanted(name: &str) -> CreateInstance {
+    CreateInstance {
+        name: name.to_owned(),
+        image: None,
+        cpus: 0.5,
+        memory_bytes: 64 << 20,
+        shm_bytes: None,
+        gpus: 0,
+        env: [].into(),
+        command: Vec::new(),
+    }
+}
+
+fn on_engine(socket: PathBuf, image: Option<&str>) -> Setup {
+    let config = image.map(|image| format!("[gateway]\ndefault_image = \"{image}\"\n")).unwrap_or_default();
+    Setup { config, engine: Some(socket), ..Setup::default() }
+}
+
+async fn show(world: &World, name: &str) -> Instance {
+    world.client().instance(name).await.or_fail("show an instance")
+}
+
+async fn wait_for(world: &World, name: &str, state: &str) {
+    wait_until_agreed(&format!("`{name}` is {state}"), LIMIT, async || {
+        let status = show(world, name).await.status;
+        if status.word() == state { Ok(()) } else { Err(format!("{status:?}")) }
+    })
+    .await;
+}
+
+/// Waits until the only node says that its engine is away, and why.
+async fn wait_until_unwell(world: &World) -> String {
+    wait_until("the node is unwell", LIMIT, async || {
+        let nodes = world.client().nodes().await.or_fail("list nodes");
+        nodes.into_iter().find_map(|node| match node.state {
+            NodeState::Unwell { message } => Some(message),
+            NodeState::Ready => None,
+        })
+    })
+    .await
+}
+
+async fn wait_for_the_engine(world: &World, name: &str) {
+    wait_until_agreed(&format!("`{name}` says what it waits for"), LIMIT, async || {
+        let status = show(world, name).await.status;
+        let agrees = matches!(
+            &status,
+            Status::Waiting { reason: WaitReason::EngineUnreachable, message } if !message.is_empty()
+        );
+        if agrees { Ok(()) } else { Err(format!("{status:?}")) }
+    })
+    .await;
+}
+
+/// The states of the containers of an instance.
+fn states(engine: &PrivateEngine, world: &World, id: &str) -> Vec<String> {
+    let found = engine.listed(&world.cluster());
+    found.into_iter().filter(|container| container.instance == id).map(|container| container.state).collect()
+}
+
+#[tokio::test]
+async fn a_killed_engine_comes_back_with_what_should_run() {
+    let mut engine = PrivateEngine::start().await;
+    let image = engine.import_busybox("tiny");
+    let world = World::start_with(on_engine(engine.socket(), Some(&image))).await;
+    for name in ["runs", "rests", "woken"] {
+        world.berth(&["create", name, "--wait"]).await.succeeded();
+    }
+    world.berth(&["stop", "rests", "woken", "--wait"]).await.succeeded();
+    world.berth(&["exec", "runs", "--", "sh", "-c", "echo kept > /kept"]).await.succeeded();
+
+    engine.kill_daemon();
+    let why = wait_until_unwell(&world).await;
+    assert!(!why.is_empty());
+    let listed = world.berth(&["ls"]).await.succeeded();
+    assert!(["runs", "rests", "woken"].iter().all(|name| listed.contains(name)), "{listed}");
+    // Who is inside stays inside: the way in does not lead through the engine.
+    assert_eq!(world.berth(&["exec", "runs", "--", "cat", "/kept"]).await.succeeded(), "kept\n");
+    world.client().create_instance(&wanted("late")).await.or_fail("create an instance");
+    world.client().start_instance("woken").await.or_fail("start an instance");
+    wait_for_the_engine(&world, "late").await;
+    wait_for_the_engine(&world, "woken").await;
+    assert_eq!(show(&world, "rests").await.status.word(), "stopped");
+
+    engine.start_daemon().await;
+    world.wait_for_cluster().await;
+    for name in ["runs", "late", "woken"] {
+        let id = show(&world, name).await.id;
+        wait_until_agreed(&format!("`{name}` runs again"), LIMIT, async || {
+            let (status, found) = (show(&world, name).await.status, states(&engine, &world, id.as_str()));
+            let agrees = matches!(status, Status::Running { .. }) && found == ["running"];
+            if agrees { Ok(()) } else { Err(format!("{status:?}, {found:?}")) }
+        })
+        .await;
+    }
+    let rests = show(&world, "rests").await;
+    assert_eq!((rests.goal, rests.status.word()), (Goal::Stopped, "stopped"));
+    assert_eq!(states(&engine, &world, rests.id.as_str()), ["exited"]);
+    assert_eq!(engine.listed(&world.cluster()).len(), 4, "one for each");
+    assert_eq!(world.berth(&["exec", "runs", "--", "cat", "/kept"]).await.succeeded(), "kept\n");
+}
+
+#[tokio::test]
+async fn an_engine_that_hangs_or_talks_nonsense_is_waited_for() {
+    let valve = Valve::new(Path::new(engine::SOCKET));
+    let world = World::start_with(on_engine(valve.socket(), None)).await;
+    world.berth(&["create", "runs", "--wait"]).await.succeeded();
+
+    valve.hang();
+    wait_until("envd waits for an answer", LIMIT, async || (valve.held() > 0).then_some(())).await;
+    let instances = world.client().instances().await.or_fail("list instances");
+    assert_eq!(instances.len(), 1);
+    world.berth(&["exec", "runs", "--", "true"]).await.succeeded();
+    world.client().create_instance(&wanted("late")).await.or_fail("create an instance");
+    world.client().stop_instance("runs").await.or_fail("stop an instance");
+    wait_for_the_engine(&world, "late").await;
+    assert_eq!(show(&world, "runs").await.status.word(), "stopping");
+    let why = wait_until_unwell(&world).await;
+    assert!(why.contains("no answer"), "{why}");
+
+    valve.talk_nonsense();
+    let before = valve.nonsense();
+    // Both kinds of it, more than once.
+    wait_until("envd has heard nonsense", LIMIT, async || (valve.nonsense() >= before + 4).then_some(()))
+        .await;
+    assert_eq!(world.client().instances().await.or_fail("list instances").len(), 2);
+    wait_until_unwell(&world).await;
+
+    valve.open();
+    world.wait_for_cluster().await;
+    wait_for(&world, "late", "running").await;
+    wait_for(&world, "runs", "stopped").await;
+    let mut states: Vec<_> = engine::listed(&world.cluster()).into_iter().map(|found| found.state).collect();
+    states.sort_unstable();
+    assert_eq!(states, ["exited", "running"]);
+    assert_eq!(world.berth(&["exec", "late", "--", "echo", "here"]).await.succeeded(), "here\n");
+}

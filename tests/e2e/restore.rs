@@ -1,0 +1,59 @@
+//! A store from yesterday: what was made since is left alone, and what it knows obeys again.
+
+use std::{fs, path::Path};
+
+use gateway_api::Status;
+use tests::{LIMIT, OrFail as _, World, engine, wait_until_agreed};
+
+/// Copies the store's files and no others; those that were there are gone afterwards.
+fn copy_store(from: &Path, to: &Path) {
+    let is_store = |name: &str| name.starts_with("store.db");
+    let names = |directory: &Path| -> Vec<String> {
+        let entries = fs::read_dir(directory).or_fail("look into a directory");
+        let names = entries.map(|entry| entry.or_fail("look into a directory").file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).filter(|name| is_store(name)).collect()
+    };
+    for name in names(to) {
+        fs::remove_file(to.join(name)).or_fail("remove a file");
+    }
+    for name in names(from) {
+        fs::copy(from.join(&name), to.join(&name)).or_fail("copy a file");
+    }
+}
+
+#[tokio::test]
+async fn an_older_store_deletes_nothing_and_its_instances_obey() {
+    let mut world = World::start().await;
+    let kept = tempfile::tempdir().or_fail("make a directory");
+    world.berth(&["create", "old", "--wait"]).await.succeeded();
+    let old = world.only_container();
+    assert!(world.stop_gateway().await.success());
+    copy_store(world.data(), kept.path());
+    world.start_gateway().await;
+
+    // What the kept store does not know: an instance, and acts on one that it knows.
+    world.berth(&["create", "new", "--wait"]).await.succeeded();
+    let new = world.containers().into_iter().find(|name| *name != old).or_fail("find a container");
+    world.berth(&["stop", "old", "--wait"]).await.succeeded();
+    world.berth(&["start", "old", "--wait"]).await.succeeded();
+    let process = engine::inspect(&new, ".State.Pid");
+
+    assert!(world.stop_gateway().await.success());
+    copy_store(kept.path(), world.data());
+    world.start_gateway().await;
+    world.wait_for_cluster().await;
+    wait_until_agreed("`old` runs", LIMIT, async || {
+        let instances = world.client().instances().await.or_fail("list instances");
+        match &instances[..] {
+            [only] if only.name.as_str() == "old" && matches!(only.status, Status::Running { .. }) => Ok(()),
+            others => Err(format!("{others:?}")),
+        }
+    })
+    .await;
+    assert_eq!(world.berth(&["exec", "old", "--", "echo", "here"]).await.succeeded(), "here\n");
+    world.berth(&["stop", "old", "--wait"]).await.succeeded();
+    assert_eq!(engine::inspect(&old, ".State.Status"), "exited");
+    world.berth(&["rm", "old", "--wait"]).await.succeeded();
+    assert_eq!(world.only_container(), new, "nobody asked for its end");
+    assert_eq!(engine::inspect(&new, ".State.Pid"), process);
+}
