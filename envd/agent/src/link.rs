@@ -99,6 +99,7 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
         Call::Exec(call) => exec::start(agent, &call).map(Ready::Process),
         Call::Terminal(call) => terminal::attach(agent, &call).map(Ready::Viewer),
         Call::Terminals(call) => Ok(Ready::Terminals(terminal::survey(agent, &call.act))),
+        Call::App(_) => Err(Refused::new(Refusal::UnknownCall, "this agent starts no apps yet")),
     }
 }
 

@@ -14,6 +14,7 @@
 //! gets [`Reply::Refused`] with [`Refusal::UnknownCall`]. The gateway trusts nothing here: root in the container is
 //! the user.
 
+mod app;
 mod chunk;
 mod descriptor;
 mod message;
@@ -25,6 +26,10 @@ use gateway_api::stream::{Exit, Size, Tty};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    app::{
+        APP_LOG_MAX, AppAct, AppCall, AppProblem, AppReport, AppSource, AppState, AppStep, CERTIFICATES,
+        TOOLS,
+    },
     chunk::{ChunkReader, ChunkWriter},
     descriptor::{Received, receive_reply, send_with_descriptor},
     message::{ProtocolError, encode, read_message, write_message},
@@ -98,6 +103,8 @@ pub enum Call {
     Terminal(Terminal),
     /// The terminals that there are: one [`TerminalsReport`] comes on the stream, which then ends.
     Terminals(TerminalsCall),
+    /// An app: answered by [`Reply::Stream`], one [`AppReport`] and the end of the connection.
+    App(AppCall),
 }
 
 /// A process: its streams are chunks on the answer.
