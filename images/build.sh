@@ -5,6 +5,10 @@
 # made of a hash of what it is built from; one whose label still fits is left
 # alone, so a second run takes a moment. Containers that run an older one go on:
 # only the tag moves.
+#
+# BERTH_BASE is the public base of `base` and `tools`, and so of what is built on
+# them; BERTH_TAG another tag than `latest`. So an image with CUDA is
+#   BERTH_BASE=nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04 BERTH_TAG=cuda images/build.sh lab
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -14,6 +18,7 @@ mirror=${BERTH_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 registry_seconds=${BERTH_REGISTRY_WAIT:-5}
 host_ca=/etc/ssl/certs/ca-certificates.crt
 label=org.opencontainers.image.version
+tag=${BERTH_TAG:-latest}
 
 say() { echo "images: $*" >&2; }
 fail() {
@@ -87,10 +92,15 @@ choose_base() {
   make_own_base
 }
 
+# The image of this folder that image $1 is built upon, if it is: its Dockerfile says so.
+below() { sed -n 's|^ARG BASE=localhost/berth/\([a-z]*\):latest$|\1|p' "$1/Dockerfile"; }
+
 # A short hash of everything that goes into image $1: names, modes and contents.
 version_of() {
+  local below
+  below=$(below "$1")
   {
-    echo "$public_base"
+    if [[ -n $below ]]; then version_of "$below"; else echo "$public_base"; fi
     find "$1" with-host-ca -type f ! -name README.md ! -name smoke.sh -printf '%p %m\n' | LC_ALL=C sort
     find "$1" with-host-ca -type f ! -name README.md ! -name smoke.sh -print0 | LC_ALL=C sort -z | xargs -0 cat
   } | sha256sum | cut -c1-12
@@ -100,7 +110,7 @@ build() {
   local name=$1 base=$2 version secret=()
   version=$(version_of "$name")
   [[ -s $host_ca ]] && secret=(--secret "id=ca,src=$host_ca")
-  say "building localhost/berth/$name:latest ($version) on $base"
+  say "building localhost/berth/$name:$tag ($version) on $base"
   local log
   log=$(mktemp)
   if ! DOCKER_BUILDKIT=1 "$docker" build --progress plain -f "$name/Dockerfile" \
@@ -109,7 +119,7 @@ build() {
     --label org.opencontainers.image.licenses=Apache-2.0 \
     --label org.opencontainers.image.base.name="$base" \
     --label "$label=$version" \
-    -t "localhost/berth/$name:latest" . >"$log" 2>&1; then
+    -t "localhost/berth/$name:$tag" . >"$log" 2>&1; then
     tail -n 30 "$log" >&2
     fail "localhost/berth/$name could not be built; the whole log is in $log"
   fi
@@ -118,23 +128,39 @@ build() {
 
 is_current() {
   local found
-  found=$("$docker" image inspect -f "{{index .Config.Labels \"$label\"}}" "localhost/berth/$1:latest" 2>/dev/null) || return 1
+  found=$("$docker" image inspect -f "{{index .Config.Labels \"$label\"}}" "localhost/berth/$1:$tag" 2>/dev/null) || return 1
   [[ $found == "$(version_of "$1")" ]]
+}
+
+# Runs a function of this script while no other run makes the same thing: the lock is
+# the folder $1. The second of two runs at once waits and then finds the work done.
+alone() {
+  local folder=$1 lock
+  shift
+  exec {lock}<"$folder"
+  flock -w 3600 "$lock" || fail "another build of \`$folder\` is taking too long; try again"
+  "$@"
+  exec {lock}<&-
+}
+
+make_image() {
+  local name=$1 below base
+  if is_current "$name"; then return; fi
+  below=$(below "$name")
+  if [[ -n $below ]]; then
+    alone "$below" make_image "$below"
+    base=localhost/berth/$below:$tag
+  else
+    alone . choose_base
+  fi
+  build "$name" "$base"
 }
 
 names=("$@")
 if ((${#names[@]} == 0)); then
   for file in */Dockerfile; do names+=("${file%/Dockerfile}"); done
 fi
-
-# Two runs at once: the second waits and then finds the work done.
-exec 9<.
-flock -w 1800 9 || fail "another build of the images is taking too long; try again"
-
-base=
 for name in "${names[@]}"; do
   [[ -f $name/Dockerfile ]] || fail "there is no image \`$name\`"
-  is_current "$name" && continue
-  if [[ -z $base ]]; then choose_base; fi
-  build "$name" "$base"
 done
+for name in "${names[@]}"; do alone "$name" make_image "$name"; done

@@ -16,6 +16,10 @@
 //! registries = ["docker.io", "ghcr.io"]
 //! # Where the networks of users get their addresses from: 64 for each user.
 //! network_pool = "10.97.0.0/16"
+//! # The tools that instances mount for apps that their image lacks; looked at whenever an instance is made.
+//! tools = "$BERTH_DATA/tools/current"
+//! # Certificates, in PEM, that instances trust instead of their image's own.
+//! instance_ca = "/etc/ssl/certs/ca-certificates.crt"
 //! # Start instances also when users cannot be kept apart on the network.
 //! dangerous_no_firewall = false
 //!
@@ -35,7 +39,8 @@
 //! ```
 //!
 //! `BERTH_DATA` is the data directory (default `./.berth`), `BERTH_AGENT` the agent's static binary (default:
-//! `envd-agent` beside envd itself), `BERTH_LOG` what to log (default `info`).
+//! `envd-agent` beside envd itself), `BERTH_TOOLS` and `BERTH_INSTANCE_CA` win over `tools` and `instance_ca`,
+//! `BERTH_LOG` says what to log (default `info`).
 
 mod storage;
 
@@ -72,6 +77,9 @@ pub(crate) struct Config {
     pub(crate) dangerous_no_firewall: bool,
     pub(crate) storages: Vec<Storage>,
     pub(crate) agent: PathBuf,
+    /// A directory, or a link to one; not there on a site without.
+    pub(crate) tools: PathBuf,
+    pub(crate) instance_ca: Option<PathBuf>,
 }
 
 /// All that is wrong with the configuration.
@@ -118,6 +126,14 @@ impl Config {
         if !agent.is_file() {
             mistakes.push(format!("no agent at `{}`; set `BERTH_AGENT` to its path", agent.display()));
         }
+        let tools = variable("BERTH_TOOLS")
+            .or(file.tools)
+            .map_or_else(|| data.join("tools/current"), |named| data.join(named));
+        let instance_ca = variable("BERTH_INSTANCE_CA").or(file.instance_ca).map(|named| data.join(named));
+        if let Some(path) = instance_ca.as_ref().filter(|path| !path.is_file()) {
+            mistakes
+                .push(format!("`instance_ca` is `{}`, which is not a file of this machine", path.display()));
+        }
         let config = Self {
             data,
             docker,
@@ -128,6 +144,8 @@ impl Config {
             dangerous_no_firewall: file.dangerous_no_firewall.unwrap_or(false),
             storages,
             agent,
+            tools,
+            instance_ca,
         };
         if config.socket().as_os_str().len() > SOCKET_PATH_MAX {
             mistakes.push(format!(
@@ -148,6 +166,8 @@ struct File {
     registries: Option<Vec<String>>,
     network_pool: Option<String>,
     dangerous_no_firewall: Option<bool>,
+    tools: Option<String>,
+    instance_ca: Option<String>,
     storage: toml::Table,
 }
 
@@ -183,6 +203,8 @@ impl File {
                 "dangerous_no_firewall" => {
                     file.dangerous_no_firewall = typed("envd.dangerous_no_firewall", value, mistakes);
                 }
+                "tools" => file.tools = typed("envd.tools", value, mistakes),
+                "instance_ca" => file.instance_ca = typed("envd.instance_ca", value, mistakes),
                 "storage" => file.storage = typed("envd.storage", value, mistakes).unwrap_or_default(),
                 _ => mistakes.push(format!("unknown key `envd.{key}`")),
             }
@@ -294,6 +316,9 @@ mod tests {
         let config = read(data.path(), "", &[("DOCKER_HOST", "unix:///run/b.sock")]).unwrap();
         assert_eq!(config.docker, Path::new("/run/b.sock"));
         assert_eq!((config.registries, config.dangerous_no_firewall), (None, false));
+        assert_eq!((config.tools, config.instance_ca), (data.path().join("tools/current"), None));
+        let config = read(data.path(), "[envd]\ntools = 'a'", &[("BERTH_TOOLS", "/b")]).unwrap();
+        assert_eq!(config.tools, Path::new("/b"));
         let [home] = &config.storages[..] else { panic!("{:?}", config.storages) };
         assert_eq!((home.root.clone(), home.at.as_str()), (data.path().join("home"), "/userhome"));
     }
@@ -301,7 +326,7 @@ mod tests {
     #[test]
     fn all_mistakes_are_told_at_once() {
         let data = tempfile::tempdir().unwrap();
-        let file = "colour = 1\n[envd]\ndocker = 'tcp://10.0.0.1'\ngateway_user = 'me'\nspeed = 2\ndisk_limit = '5 GB'\nnetwork_pool = '10.0.0.0/30'\n[envd.storage.home]\nroot = 'here'";
+        let file = "colour = 1\n[envd]\ndocker = 'tcp://10.0.0.1'\ngateway_user = 'me'\nspeed = 2\ndisk_limit = '5 GB'\nnetwork_pool = '10.0.0.0/30'\ninstance_ca = '/no/ca'\n[envd.storage.home]\nroot = 'here'";
         let Mistakes(mistakes) = read(data.path(), file, &[("BERTH_AGENT", "/nowhere")]).unwrap_err();
         let about = [
             "gateway_user",
@@ -312,6 +337,7 @@ mod tests {
             "docker",
             "storage.home",
             "/nowhere",
+            "/no/ca",
         ];
         for word in about {
             assert!(mistakes.iter().any(|mistake| mistake.contains(word)), "{word}: {mistakes:?}");

@@ -395,6 +395,7 @@ impl<R: Runtime> Instance<R> {
             Bind { source: agent, target: AGENT.to_owned(), read_only: true },
             Bind { source: door, target: DOOR.to_owned(), read_only: true },
         ];
+        binds.extend(self.world.extras.binds());
         let places = self.world.storages.places(&put.spec.user, &put.spec.group)?;
         binds.extend(places.iter().map(Place::bind));
         let made = self.world.tasks.blocking(move || places.iter().try_for_each(Place::make)).await;

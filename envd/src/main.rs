@@ -8,6 +8,7 @@ mod config;
 mod data;
 mod disk;
 mod door;
+mod extras;
 mod http;
 mod instance;
 mod node;
@@ -37,6 +38,7 @@ use crate::{
     config::Config,
     data::Data,
     door::Doors,
+    extras::Extras,
     http::Socket,
     node::{Node, World},
     runtime::docker::{Docker, Settings},
@@ -106,6 +108,7 @@ async fn run(config: &Config) -> anyhow::Result<()> {
         doors: Doors::new(data.path().to_owned(), config.gateway_user),
         storages,
         agent,
+        extras: Extras { tools: config.tools.clone(), certificates: config.instance_ca.clone() },
         disk_limit_bytes: config.disk_limit_bytes,
         tasks: tasks.clone(),
         runtime: Docker::new(settings(config), cluster.clone()),

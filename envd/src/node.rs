@@ -26,6 +26,7 @@ use tracing::{info, warn};
 use crate::{
     board::Board,
     door::Doors,
+    extras::Extras,
     instance::{Handle, Instance, observation},
     runtime::{Runtime, RuntimeError, Sighting},
     storage::{StorageError, Storages},
@@ -58,6 +59,8 @@ pub(crate) struct World<R> {
     pub(crate) storages: Storages,
     /// The agent that new containers mount.
     pub(crate) agent: PathBuf,
+    /// What else of this machine new containers mount.
+    pub(crate) extras: Extras,
     /// What the files of an instance may take whose spec does not say.
     pub(crate) disk_limit_bytes: u64,
     pub(crate) tasks: Tasks,

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use envd_api::agent::AgentSpec;
+use envd_api::agent::{AgentSpec, CERTIFICATES};
 
 use crate::{
     account::{self, Account, AccountError},
@@ -19,6 +19,16 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 pub(crate) const DEFAULT_TERM: &str = "xterm-256color";
 /// What the engine set for the agent itself and not for the image's user.
 const OWN: [&str; 7] = ["HOME", "LOGNAME", "PWD", "SHELL", "SHLVL", "TERM", "USER"];
+
+/// What programs look for certificates by, each in its own way.
+const CERTIFICATE_VARIABLES: [&str; 6] = [
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_FILE",
+];
 
 /// The surroundings of every process of this instance.
 #[derive(Debug)]
@@ -46,7 +56,8 @@ impl Surroundings {
     pub(crate) fn new(spec: &AgentSpec, extra: &BTreeMap<String, String>) -> Result<Self, StartError> {
         let account = account::look_up(&spec.user)?;
         let engine = std::env::vars().filter(|(name, _)| !OWN.contains(&name.as_str()));
-        let env = environment(engine, spec, extra, &account);
+        let certificates = Path::new(CERTIFICATES).is_file().then_some(CERTIFICATES);
+        let env = environment(engine, spec, extra, &account, certificates);
         Ok(Self { account, env, directory: spec.cwd.clone() })
     }
 
@@ -71,11 +82,26 @@ impl Surroundings {
     /// The directory of a terminal: the image's `WORKDIR`, else the user's home.
     pub(crate) fn terminal_directory(&self) -> PathBuf {
         if self.directory.is_empty() || self.directory == "/" {
-            let home = Path::new("/").join(self.home());
-            if home.is_dir() { home } else { PathBuf::from("/") }
+            self.home_directory()
         } else {
             self.workdir()
         }
+    }
+
+    /// The user's home, or `/` when it is not there.
+    pub(crate) fn home_directory(&self) -> PathBuf {
+        let home = Path::new("/").join(self.home());
+        if home.is_dir() { home } else { PathBuf::from("/") }
+    }
+
+    /// A folder as people name it: from the user's home, with or without `~`. `None` if it is not there.
+    pub(crate) fn folder(&self, named: &str) -> Option<PathBuf> {
+        let home = self.home_directory();
+        let folder = match named.strip_prefix("~") {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+            Some(_) | None => home.join(named),
+        };
+        folder.is_dir().then_some(folder)
     }
 
     /// A directory that the user named. It must be there.
@@ -116,6 +142,7 @@ fn environment(
     spec: &AgentSpec,
     extra: &BTreeMap<String, String>,
     account: &Account,
+    certificates: Option<&str>,
 ) -> BTreeMap<String, String> {
     let mut env: BTreeMap<_, _> = engine.collect();
     env.extend(spec.env.clone());
@@ -133,6 +160,9 @@ fn environment(
     default("USER", account.name.as_deref());
     default("LOGNAME", account.name.as_deref());
     default("SHELL", account.shell.as_deref());
+    for name in CERTIFICATE_VARIABLES {
+        default(name, certificates);
+    }
     env
 }
 
@@ -161,17 +191,28 @@ mod tests {
             cwd: String::new(),
         };
         let engine = map(&[("A", "engine"), ("HOSTNAME", "box")]);
-        let env =
-            environment(engine.into_iter(), &spec, &map(&[("B", "call"), ("", "x"), ("C=", "x")]), &account);
+        let env = environment(
+            engine.into_iter(),
+            &spec,
+            &map(&[("B", "call"), ("SSL_CERT_FILE", "call"), ("", "x"), ("C=", "x")]),
+            &account,
+            Some("/ca"),
+        );
         assert_eq!(
             env,
             map(&[
                 ("A", "image"),
                 ("B", "call"),
+                ("CURL_CA_BUNDLE", "/ca"),
+                ("GIT_SSL_CAINFO", "/ca"),
                 ("HOME", "/home/alice"),
                 ("HOSTNAME", "box"),
                 ("LOGNAME", "alice"),
+                ("NODE_EXTRA_CA_CERTS", "/ca"),
                 ("PATH", DEFAULT_PATH),
+                ("PIP_CERT", "/ca"),
+                ("REQUESTS_CA_BUNDLE", "/ca"),
+                ("SSL_CERT_FILE", "call"),
                 ("USER", "someone"),
             ])
         );

@@ -6,14 +6,14 @@
 use std::{future::Future, io, pin::pin, rc::Rc, time::Duration};
 
 use envd_api::agent::{
-    Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply, TerminalsReport, VERSION,
+    AppReport, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply, TerminalsReport, VERSION,
     read_message, write_message,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpStream, UnixStream, unix::OwnedReadHalf};
 
-use crate::{Agent, dial, environment::StartError, exec, terminal};
+use crate::{Agent, app, dial, environment::StartError, exec, terminal};
 
 /// Answers under way at once. A terminal that is watched counts as one.
 pub(crate) const ANSWERS_MAX: usize = 256;
@@ -47,6 +47,7 @@ enum Ready {
     Process(exec::Process),
     Viewer(terminal::Viewer),
     Terminals(TerminalsReport),
+    App(AppReport),
 }
 
 /// Keeps the link, for ever.
@@ -86,6 +87,7 @@ async fn answer(agent: Rc<Agent>, request: AnyRequest) {
         Ok(Ready::Process(process)) => process.serve(&agent, stream).await,
         Ok(Ready::Viewer(viewer)) => viewer.serve(&agent, stream).await,
         Ok(Ready::Terminals(report)) => report_once(&mut stream, &report).await,
+        Ok(Ready::App(report)) => report_once(&mut stream, &report).await,
         Err(Refused { refusal, message }) => {
             write_message(&mut stream, &Reply::Refused { refusal, message }).await
         }
@@ -99,7 +101,7 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
         Call::Exec(call) => exec::start(agent, &call).map(Ready::Process),
         Call::Terminal(call) => terminal::attach(agent, &call).map(Ready::Viewer),
         Call::Terminals(call) => Ok(Ready::Terminals(terminal::survey(agent, &call.act))),
-        Call::App(_) => Err(Refused::new(Refusal::UnknownCall, "this agent starts no apps yet")),
+        Call::App(call) => app::call(agent, &call).map(Ready::App),
     }
 }
 

@@ -2,7 +2,8 @@
 //! shell.
 //!
 //! It reaps, runs the instance's command and ends with its exit code ([`init`]), and answers the gateway over the
-//! instance's own door ([`link`]): dial a port, run a process, keep a terminal. It knows no users, no other instance
+//! instance's own door ([`link`]): dial a port, run a process, keep a terminal, start
+//! an app. It knows no users, no other instance
 //! and no path on the host. It is one thread; nothing in it waits but by `await`.
 //!
 //! Every process it starts goes through [`enter`]: the agent executes itself once more, becomes the image's user and
@@ -11,6 +12,7 @@
 //! It writes to standard error only when it cannot do its work: that stream belongs to the user's command.
 
 mod account;
+mod app;
 mod children;
 mod dial;
 mod enter;
@@ -36,7 +38,7 @@ use envd_api::agent::{AgentSpec, DOOR, SOCKET, SPEC};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use crate::{children::Children, terminal::Terminals};
+use crate::{app::Apps, children::Children, terminal::Terminals};
 
 /// The exit code when the instance's own set-up is at fault, not its command.
 const BAD_SETUP: u8 = 78;
@@ -48,6 +50,7 @@ struct Agent {
     socket: PathBuf,
     children: Children,
     terminals: Terminals,
+    apps: Apps,
     /// One permit for each answer under way.
     answers: Semaphore,
     /// The owner of every task.
@@ -80,6 +83,7 @@ fn run(door: &Path) -> io::Result<u8> {
         socket: door.join(SOCKET),
         children: Children::default(),
         terminals: Terminals::default(),
+        apps: Apps::default(),
         answers: Semaphore::new(link::ANSWERS_MAX),
         tasks: TaskTracker::new(),
     });

@@ -1,0 +1,247 @@
+//! Which program is which app in this image, and with which arguments it serves behind the gateway.
+//!
+//! The image's own comes first, then what was installed into the instance, then the site's tools. Every app listens
+//! on loopback only and asks nobody who they are: the gateway has done that, and nothing else gets there from
+//! outside. What it checks of a request's origin stays on; the gateway hands `Host` and `Origin` on as they are.
+
+use std::path::{Path, PathBuf};
+
+use envd_api::agent::{AppProblem, AppSource, TOOLS};
+
+use super::{Kind, probe::Speaks, problem};
+use crate::{environment::Surroundings, program};
+
+/// Where `install` puts JupyterLab: in the instance's own files, not in a home that instances of other images share.
+pub(crate) const INSTALLED: &str = "/opt/berth/lab";
+/// Written last by the installation.
+const COMPLETE: &str = ".complete";
+/// Where programs are that are not on `PATH`.
+const USUAL_PLACES: [&str; 6] =
+    ["/usr/local/bin", "/opt/conda/bin", "/opt/miniconda3/bin", "/opt/venv/bin", "/usr/bin", "/bin"];
+/// The same, below the user's home.
+const USUAL_PLACES_AT_HOME: [&str; 3] = [".local/bin", "miniconda3/bin", "anaconda3/bin"];
+/// What is on a screen, the most complete first.
+const SESSIONS: [&str; 9] = [
+    "startxfce4",
+    "mate-session",
+    "startlxqt",
+    "startlxde",
+    "openbox-session",
+    "icewm-session",
+    "x-session-manager",
+    "x-window-manager",
+    "xterm",
+];
+const SCREENS: [&str; 2] = ["Xtigervnc", "Xvnc"];
+const DESKTOP: &str = include_str!("desktop.sh");
+
+/// How an app can be had.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Here(Recipe),
+    /// With this Python it could be installed.
+    Installable(PathBuf),
+    Absent(AppProblem),
+}
+
+/// A program that is an app.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recipe {
+    pub(crate) program: PathBuf,
+    pub(crate) source: AppSource,
+    way: Way,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Way {
+    Lab,
+    Ide,
+    /// A script, run by the tools' own node.
+    IdeOfTools {
+        script: String,
+    },
+    TensorBoard,
+    Desktop {
+        screen: String,
+        session: String,
+    },
+}
+
+/// Where an app is to serve, and what.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) port: u16,
+    pub(crate) prefix: &'a str,
+    pub(crate) folder: &'a str,
+    /// The folder was asked for, not chosen for want of one.
+    pub(crate) is_folder_named: bool,
+    pub(crate) is_root: bool,
+    /// The number of the screen.
+    pub(crate) display: u32,
+}
+
+pub(crate) fn find(kind: Kind, around: &Surroundings) -> Found {
+    find_with(kind, around, Path::new(TOOLS), Path::new(INSTALLED))
+}
+
+fn find_with(kind: Kind, around: &Surroundings, tools: &Path, installed: &Path) -> Found {
+    let look = |name: &str| program::find(name, &places(around), Path::new("/")).ok();
+    let of_image = |program, way| Found::Here(Recipe { program, source: AppSource::Image, way });
+    match kind {
+        Kind::Lab => {
+            if let Some(program) = look("jupyter-lab") {
+                return of_image(program, Way::Lab);
+            }
+            let program = installed.join("bin/jupyter-lab");
+            if program.is_file() && installed.join(COMPLETE).is_file() {
+                return Found::Here(Recipe { program, source: AppSource::Installed, way: Way::Lab });
+            }
+            look("python3").or_else(|| look("python")).map_or_else(no_python, Found::Installable)
+        }
+        Kind::Ide => {
+            if let Some(program) = look("code-server") {
+                return of_image(program, Way::Ide);
+            }
+            let (program, script) = (tools.join("bin/node"), tools.join("code-server/out/node/entry.js"));
+            if program.is_file() && script.is_file() {
+                let way = Way::IdeOfTools { script: script.to_string_lossy().into_owned() };
+                return Found::Here(Recipe { program, source: AppSource::Tools, way });
+            }
+            no_ide()
+        }
+        Kind::TensorBoard => {
+            look("tensorboard").map_or_else(no_tensorboard, |program| of_image(program, Way::TensorBoard))
+        }
+        Kind::Desktop => {
+            let text = |path: PathBuf| path.to_string_lossy().into_owned();
+            let found = (
+                look("sh"),
+                SCREENS.iter().find_map(|name| look(name)),
+                SESSIONS.iter().find_map(|name| look(name)),
+            );
+            let (Some(shell), Some(screen), Some(session)) = found else { return no_desktop() };
+            of_image(shell, Way::Desktop { screen: text(screen), session: text(session) })
+        }
+    }
+}
+
+/// `PATH`, and where programs usually are if it does not say.
+fn places(around: &Surroundings) -> String {
+    let home = Path::new(around.home());
+    let at_home = USUAL_PLACES_AT_HOME.iter().map(|place| home.join(place).to_string_lossy().into_owned());
+    let usual = USUAL_PLACES.iter().map(|place| (*place).to_owned());
+    let all: Vec<_> = [around.path().to_owned()].into_iter().chain(usual).chain(at_home).collect();
+    all.join(":")
+}
+
+// --- what is not there ---
+
+fn no_python() -> Found {
+    Found::Absent(problem(
+        "no_python",
+        "this image has neither JupyterLab nor a Python to install it with",
+        "use an image with Python, or open the IDE or a terminal instead",
+    ))
+}
+
+fn no_ide() -> Found {
+    Found::Absent(problem(
+        "no_tools",
+        "this image has no code-server and this site brings none",
+        "ask the operator to set `envd.tools`; instances get it when they are made",
+    ))
+}
+
+fn no_tensorboard() -> Found {
+    Found::Absent(problem(
+        "not_in_image",
+        "TensorBoard is not in this image",
+        "use TensorBoard from a folder, which needs nothing in the image, or `pip install tensorboard`",
+    ))
+}
+
+fn no_desktop() -> Found {
+    Found::Absent(problem(
+        "not_in_image",
+        "this image has no desktop: it needs `Xtigervnc` and a session such as `startxfce4`",
+        "make an instance from an image with a desktop",
+    ))
+}
+
+// === impl Recipe ===
+
+impl Recipe {
+    /// What is run, beginning with the program's own name.
+    pub(crate) fn argv(&self, place: &Place<'_>) -> Vec<String> {
+        let Place { port, prefix, folder, is_folder_named, is_root, display } = place;
+        let mut argv = vec![self.program.to_string_lossy().into_owned()];
+        match &self.way {
+            Way::Lab => {
+                argv.extend([
+                    "--no-browser".to_owned(),
+                    "--ServerApp.ip=127.0.0.1".to_owned(),
+                    format!("--ServerApp.port={port}"),
+                    "--ServerApp.port_retries=0".to_owned(),
+                    format!("--ServerApp.base_url={prefix}"),
+                    format!("--ServerApp.root_dir={folder}"),
+                    "--IdentityProvider.token=".to_owned(),
+                    "--ServerApp.token=".to_owned(),
+                    "--ServerApp.password=".to_owned(),
+                    // It takes a name that is not its own; the gateway has checked it.
+                    "--ServerApp.allow_remote_access=True".to_owned(),
+                ]);
+                argv.extend(is_root.then(|| "--ServerApp.allow_root=True".to_owned()));
+            }
+            Way::Ide | Way::IdeOfTools { .. } => {
+                if let Way::IdeOfTools { script } = &self.way {
+                    argv.extend([
+                        script.clone(),
+                        "--disable-workspace-trust".to_owned(),
+                        "--disable-getting-started-override".to_owned(),
+                        // Not in a home that instances share.
+                        format!("--session-socket=/tmp/berth-ide-{port}.sock"),
+                    ]);
+                    argv.extend(is_folder_named.then(|| "--ignore-last-opened".to_owned()));
+                }
+                argv.extend([
+                    format!("--bind-addr=127.0.0.1:{port}"),
+                    "--auth=none".to_owned(),
+                    "--disable-telemetry".to_owned(),
+                    "--disable-update-check".to_owned(),
+                    (*folder).to_owned(),
+                ]);
+            }
+            Way::TensorBoard => {
+                argv.extend([
+                    "--host=127.0.0.1".to_owned(),
+                    format!("--port={port}"),
+                    format!("--logdir={folder}"),
+                ]);
+                argv.extend(
+                    (*prefix != "/").then(|| format!("--path_prefix={}", prefix.trim_end_matches('/'))),
+                );
+            }
+            Way::Desktop { screen, session } => argv.extend([
+                "-c".to_owned(),
+                DESKTOP.to_owned(),
+                "desktop".to_owned(),
+                display.to_string(),
+                port.to_string(),
+                screen.clone(),
+                session.clone(),
+            ]),
+        }
+        argv
+    }
+
+    /// What it says when it is ready.
+    pub(crate) fn speaks(&self, prefix: &str) -> Speaks {
+        match self.way {
+            Way::Lab => Speaks::Http(format!("{prefix}api")),
+            // The gateway takes the prefix off.
+            Way::Ide | Way::IdeOfTools { .. } => Speaks::Http("/".to_owned()),
+            Way::TensorBoard => Speaks::Http(prefix.to_owned()),
+            Way::Desktop { .. } => Speaks::Vnc,
+        }
+    }
+}
