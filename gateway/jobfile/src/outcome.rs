@@ -1,0 +1,173 @@
+//! When a job is over, how it ended, and whether it is tried again.
+//!
+//! Both are pure: [`judge`] looks at the tasks of one try, [`retry`] at how the try ended and how many there were.
+//! The rules are OpenPAI's, which the other dialects are special cases of: a dialect's own defaults are in the spec
+//! that its reader made (`Completion`, `Retries`), so no rule here asks which file a job came from, with one
+//! exception: failures that are the platform's own are retried without being counted only where users were promised
+//! that.
+
+use serde::{Deserialize, Serialize};
+
+use crate::spec::{Completion, Dialect, Purpose, Retries};
+
+/// Tries that do not count end some day too: a machine that kills every task is not tried for ever.
+pub const MOST_FREE_RETRIES: u32 = 10;
+
+/// The exit codes that we make up, in OpenPAI's numbering.
+pub const OUT_OF_MEMORY: i32 = -1200;
+pub const NODE_LOST: i32 = -1300;
+pub const IMAGE_NOT_FOUND: i32 = 254;
+/// Ended because the job was over.
+pub const STOPPED: i32 = -220;
+
+/// What became of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    Going,
+    Succeeded,
+    Failed {
+        exit_code: i32,
+    },
+    /// Ended on purpose: neither a success nor a failure.
+    Stopped,
+}
+
+/// A role's tasks, and when they end the job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleTasks {
+    pub completion: Completion,
+    pub tasks: Vec<Task>,
+}
+
+/// What the tasks mean for the try that they belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Going,
+    /// By the role of that index, or by all tasks having ended. Tasks that go on are to be stopped.
+    Succeeded {
+        by: Option<usize>,
+    },
+    /// By that task. Tasks that go on are to be stopped.
+    Failed {
+        role: usize,
+        task: usize,
+        exit_code: i32,
+    },
+    /// All tasks ended, and none of them by itself.
+    Stopped,
+}
+
+/// Whose fault an exit code is, and so whether another try may help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Behaviour {
+    /// The platform's: another try may well succeed.
+    Transient,
+    /// The user's: another try fails the same way.
+    Permanent,
+    Unknown,
+}
+
+/// How many tries there were besides the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tries {
+    pub counted: u32,
+    pub free: u32,
+}
+
+/// Whether there is another try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Next {
+    Over,
+    Again { counted: bool },
+}
+
+/// What the end of a task's container means.
+pub fn task_end(purpose: Purpose, exit_code: i32, out_of_memory: bool) -> Task {
+    match exit_code {
+        // First of all: a task that ran out of memory has died by a signal as well.
+        _ if out_of_memory => Task::Failed { exit_code: OUT_OF_MEMORY },
+        0 => Task::Succeeded,
+        // Whoever sleeps for ever is ended by a signal sooner or later.
+        130 | 137 | 143 if purpose == Purpose::Interactive => Task::Stopped,
+        exit_code => Task::Failed { exit_code },
+    }
+}
+
+/// What the tasks of a try mean. A failure counts before a success that came at the same time.
+pub fn judge(roles: &[RoleTasks]) -> Verdict {
+    for (role, tasks) in roles.iter().enumerate() {
+        let reached = |least: u32| tasks.failures().count() >= least as usize;
+        if tasks.completion.min_failed.is_some_and(reached)
+            && let Some((task, exit_code)) = tasks.failures().last()
+        {
+            return Verdict::Failed { role, task, exit_code };
+        }
+    }
+    for (role, tasks) in roles.iter().enumerate() {
+        let succeeded = tasks.tasks.iter().filter(|task| **task == Task::Succeeded).count();
+        if tasks.completion.min_succeeded.is_some_and(|least| succeeded >= least as usize) {
+            return Verdict::Succeeded { by: Some(role) };
+        }
+    }
+    let mut all = roles.iter().flat_map(|role| &role.tasks);
+    if all.clone().any(|task| *task == Task::Going) {
+        Verdict::Going
+    } else if all.all(|task| *task == Task::Stopped) {
+        Verdict::Stopped
+    } else {
+        Verdict::Succeeded { by: None }
+    }
+}
+
+/// Whether a try that ended so is followed by another.
+pub fn retry(dialect: Dialect, retries: Retries, tries: Tries, verdict: Verdict) -> Next {
+    let exit_code = match verdict {
+        Verdict::Going | Verdict::Stopped => return Next::Over,
+        Verdict::Succeeded { .. } => {
+            return if retries == Retries::Always { Next::Again { counted: true } } else { Next::Over };
+        }
+        Verdict::Failed { exit_code, .. } => exit_code,
+    };
+    let most = match retries {
+        Retries::AfterFailure | Retries::Always => return Next::Again { counted: true },
+        Retries::UpTo(most) => most,
+    };
+    let again = if tries.counted < most { Next::Again { counted: true } } else { Next::Over };
+    match (behaviour(exit_code), dialect) {
+        (Behaviour::Permanent, _) => Next::Over,
+        (Behaviour::Transient, Dialect::OpenpaiV1 | Dialect::OpenpaiV2) if tries.free < MOST_FREE_RETRIES => {
+            Next::Again { counted: false }
+        }
+        (Behaviour::Transient, Dialect::OpenpaiV1 | Dialect::OpenpaiV2) => Next::Over,
+        (Behaviour::Transient, Dialect::Berth | Dialect::Dlc | Dialect::Determined)
+        | (Behaviour::Unknown, _) => again,
+    }
+}
+
+/// Whose fault `exit_code` is.
+pub fn behaviour(exit_code: i32) -> Behaviour {
+    match exit_code {
+        -100 | -101 | -110 | -111 | -120 | -1003..=-1000 | -1006 | -1205 | NODE_LOST => Behaviour::Transient,
+        130 | 131 | 137 | 143 | 223 | 250 | 251 | 253 => Behaviour::Transient,
+        -200 | -210 | STOPPED | -230 | -1004 | -1005 | -1100 | OUT_OF_MEMORY | -1202 | -1203 => {
+            Behaviour::Permanent
+        }
+        132 | 135 | 136 | 141 | 220..=222 | 224..=226 | 228..=235 | 249 | 252 | IMAGE_NOT_FOUND => {
+            Behaviour::Permanent
+        }
+        _ => Behaviour::Unknown,
+    }
+}
+
+impl RoleTasks {
+    fn failures(&self) -> impl Iterator<Item = (usize, i32)> {
+        self.tasks.iter().enumerate().filter_map(|(at, task)| match task {
+            Task::Failed { exit_code } => Some((at, *exit_code)),
+            Task::Going | Task::Succeeded | Task::Stopped => None,
+        })
+    }
+}
