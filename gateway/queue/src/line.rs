@@ -1,0 +1,346 @@
+//! Working through the line: one work after the other, each with what those before it left.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    rc::Rc,
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    allowance::Ledger,
+    decision::{Impossible, Less, Reason, Resource},
+    room::{Cluster, Places, Room, Shape},
+    situation::{Kind, Need, Placed, Running, Situation, Work},
+};
+
+/// What those who were decided on left for the rest.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    now: Timestamp,
+    cluster: Cluster<'a>,
+    ledger: Ledger<'a>,
+    running: Vec<&'a Running>,
+    whole: Room,
+    /// What nobody holds.
+    free: Room,
+    /// What of it is not kept for the head.
+    spare: Room,
+    head: Option<Head>,
+    /// Cards that are given by now, by machine.
+    taken: HashSet<(usize, &'a str)>,
+    /// Shapes that found no place: room only shrinks while deciding.
+    hopeless: HashSet<(Shape, bool)>,
+    never: HashMap<Shape, Option<Impossible>>,
+    eligible: HashMap<(Kind, Option<String>, bool), Rc<[usize]>>,
+}
+
+#[derive(Debug)]
+struct Head {
+    id: String,
+    starts_by: Option<Timestamp>,
+}
+
+/// What became of one work.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Start(Vec<Placed>),
+    Wait { reason: Reason, starts_by: Option<Timestamp> },
+    Never(Impossible),
+}
+
+impl<'a> Line<'a> {
+    pub(crate) fn new(situation: &'a Situation) -> Self {
+        let cluster = Cluster::new(&situation.nodes);
+        let mut ledger = Ledger::new(&situation.allowances, situation.now);
+        let whole = Room::whole(&cluster);
+        let mut free = whole.clone();
+        let mut taken = HashSet::new();
+        for running in &situation.running {
+            free.without(running, &cluster);
+            ledger.add_running(running, &cluster);
+            for task in &running.tasks {
+                if let Some(node) = cluster.node(&task.node) {
+                    taken.extend(task.cards.iter().map(|card| (node, card.as_str())));
+                }
+            }
+        }
+        let mut running: Vec<&Running> = situation.running.iter().collect();
+        // The earliest end first; what has none last, the earlier id before.
+        running.sort_by(|a, b| {
+            let key = |r: &Running| (r.ends_by.is_none(), r.ends_by);
+            key(a).cmp(&key(b)).then_with(|| a.id.cmp(&b.id))
+        });
+        Self {
+            now: situation.now,
+            spare: free.clone(),
+            cluster,
+            ledger,
+            running,
+            whole,
+            free,
+            head: None,
+            taken,
+            hopeless: HashSet::new(),
+            never: HashMap::new(),
+            eligible: HashMap::new(),
+        }
+    }
+
+    /// Decides on the next work.
+    pub(crate) fn next(&mut self, work: &Work) -> Step {
+        let shape = self.shape(work);
+        if let Some(impossible) = self.impossible(work, &shape) {
+            return Step::Never(impossible);
+        }
+        let shape = match self.allowed(work, shape) {
+            Ok(shape) => shape,
+            Err(reason) => return Step::Wait { reason, starts_by: None },
+        };
+        let nodes = self.nodes_for(work, true);
+        let within_limit = match (&self.head, work.longest) {
+            (Some(Head { starts_by: Some(due), .. }), Some(longest)) => {
+                self.now.checked_add(longest).is_ok_and(|end| end <= *due)
+            }
+            _ => false,
+        };
+        let found = if within_limit || self.head.is_none() {
+            self.find(&shape, &nodes, true)
+        } else {
+            self.find(&shape, &nodes, false)
+        };
+        if let Some(places) = found {
+            return Step::Start(self.start(work, &shape, &places));
+        }
+        let fits = self.head.is_some() && self.find(&shape, &nodes, true).is_some();
+        let reason = match &self.head {
+            Some(head) if fits => Reason::Behind { id: head.id.clone() },
+            Some(_) | None => self.no_room(&shape, &nodes),
+        };
+        let mut starts_by = None;
+        if self.head.is_none() {
+            starts_by = self.keep_room_for(work, &shape, &nodes);
+        }
+        Step::Wait { reason, starts_by }
+    }
+
+    /// What of `work` would start now, if it asked for fewer cards. Asked once everything is decided.
+    pub(crate) fn less(&mut self, work: &Work) -> Option<Less> {
+        let most = work.tasks.iter().map(|need| need.gpus).max().filter(|most| *most > 0)?;
+        let nodes = self.nodes_for(work, true);
+        let is_head = self.head.as_ref().is_some_and(|head| head.id == work.id);
+        let free = self.free.most_cards(&nodes, &self.shape(work).models);
+        for gpus_per_task in (0..most.min(free.saturating_add(1))).rev() {
+            let capped = |need: &Need| Need { gpus: need.gpus.min(gpus_per_task), ..*need };
+            let mut smaller = work.clone();
+            smaller.tasks = work.tasks.iter().map(capped).collect();
+            let shape = self.shape(&smaller);
+            // The head's own part is set aside for it already.
+            let models =
+                if is_head { Some(shape.models.clone()) } else { self.allowed_models(&smaller, &shape) };
+            let Some(models) = models else { continue };
+            let shape = Shape { models, ..shape };
+            if self.find(&shape, &nodes, is_head).is_some() {
+                return Some(Less { gpus_per_task });
+            }
+        }
+        None
+    }
+
+    fn nodes_for(&mut self, work: &Work, ready_only: bool) -> Rc<[usize]> {
+        let key = (work.kind, work.pool.clone(), ready_only);
+        let found = || self.cluster.eligible(work.kind, work.pool.as_deref(), ready_only).into();
+        Rc::clone(self.eligible.entry(key).or_insert_with(found))
+    }
+
+    fn shape(&self, work: &Work) -> Shape {
+        let models = match &work.model {
+            _ if work.gpus() == 0 => Vec::new(),
+            Some(model) => self.cluster.model(model).into_iter().collect(),
+            None => (0..self.cluster.models.len()).collect(),
+        };
+        Shape { tasks: work.tasks.clone(), models, kind: work.kind, pool: work.pool.clone() }
+    }
+
+    // === never ===
+
+    fn impossible(&mut self, work: &Work, shape: &Shape) -> Option<Impossible> {
+        if let Some(known) = self.never.get(shape) {
+            return known.clone();
+        }
+        let answer = self.impossible_anew(work, shape);
+        // A model that nobody has is not in the shape.
+        if !(work.gpus() > 0 && shape.models.is_empty()) {
+            self.never.insert(shape.clone(), answer.clone());
+        }
+        answer
+    }
+
+    fn impossible_anew(&mut self, work: &Work, shape: &Shape) -> Option<Impossible> {
+        let tasks: u64 = shape.tasks.iter().map(|need| u64::from(need.count)).sum();
+        if tasks == 0 {
+            return Some(Impossible::Nothing);
+        }
+        let nodes = self.nodes_for(work, false);
+        if nodes.is_empty() {
+            let pools: BTreeSet<_> =
+                self.cluster.nodes.iter().flat_map(|node| node.pools.iter().cloned()).collect();
+            let known = pools.into_iter().collect();
+            return Some(Impossible::NoSuchPool { pool: work.pool.clone(), known });
+        }
+        if let (Some(model), true, true) = (&work.model, shape.models.is_empty(), work.gpus() > 0) {
+            let known = self.cluster.models.iter().map(|&model| model.to_owned()).collect();
+            return Some(Impossible::NoSuchModel { model: model.clone(), known });
+        }
+        if let Some((resource, wanted, largest)) = short(&self.whole, shape, &nodes) {
+            return Some(Impossible::TooLarge { resource, wanted, largest });
+        }
+        if self.whole.find(shape, &nodes).is_some() {
+            return None;
+        }
+        Some(Impossible::NotTogether { tasks, fit: self.whole.count(shape, &nodes) })
+    }
+
+    // === allowances ===
+
+    /// The shape with the models that the owners' allowances leave, or why there is none.
+    fn allowed(&mut self, work: &Work, shape: Shape) -> Result<Shape, Reason> {
+        if let Some(models) = self.allowed_models(work, &shape) {
+            return Ok(Shape { models, ..shape });
+        }
+        let model = shape.models.first().map(|&model| self.cluster.models[model]);
+        let reason = self.ledger.objection(work, model).unwrap_or(Reason::NotReady);
+        let waits = !matches!(reason, Reason::AllowanceTooSmall { .. });
+        if waits {
+            self.ledger.keep_for(work, model);
+        }
+        Err(reason)
+    }
+
+    fn allowed_models(&self, work: &Work, shape: &Shape) -> Option<Vec<usize>> {
+        if shape.models.is_empty() {
+            return self.ledger.objection(work, None).is_none().then(Vec::new);
+        }
+        let allowed =
+            |model: &usize| self.ledger.objection(work, Some(self.cluster.models[*model])).is_none();
+        let models: Vec<usize> = shape.models.iter().copied().filter(allowed).collect();
+        (!models.is_empty()).then_some(models)
+    }
+
+    // === room ===
+
+    /// A place in all that is free, or only in what is not kept for the head.
+    fn find(&mut self, shape: &Shape, nodes: &[usize], all: bool) -> Option<Places> {
+        let key = (shape.clone(), all);
+        if self.hopeless.contains(&key) {
+            return None;
+        }
+        let room = if all { &mut self.free } else { &mut self.spare };
+        let found = room.find(shape, nodes);
+        if found.is_none() {
+            self.hopeless.insert(key);
+        }
+        found
+    }
+
+    fn start(&mut self, work: &Work, shape: &Shape, places: &Places) -> Vec<Placed> {
+        self.free.take_all(shape, places);
+        // What is started within its limit may stand where the head's place is kept; the rest stands beside it.
+        if self.head.is_none() {
+            self.spare = self.free.clone();
+        } else {
+            self.spare_less(shape, places);
+        }
+        let model = places.model.map(|model| self.cluster.models[model]);
+        self.ledger.add(work, model);
+        let mut placed = Vec::new();
+        for &(need, node) in &places.tasks {
+            let need = &shape.tasks[need];
+            let there = &self.cluster.nodes[node];
+            let mut cards = Vec::new();
+            for card in there.cards.iter().filter(|card| card.healthy && Some(card.model.as_str()) == model) {
+                if cards.len() < need.gpus as usize && self.taken.insert((node, card.id.as_str())) {
+                    cards.push(card.id.clone());
+                }
+            }
+            let Need { cpus_milli, memory_mib, .. } = *need;
+            placed.push(Placed { node: there.name.clone(), cpus_milli, memory_mib, cards });
+        }
+        placed
+    }
+
+    fn spare_less(&mut self, shape: &Shape, places: &Places) {
+        for &(need, node) in &places.tasks {
+            let need = &shape.tasks[need];
+            if self.spare.fits_one(need, node, places.model) {
+                self.spare.take(need, node, places.model);
+            }
+        }
+        self.spare.at_most(&self.free);
+    }
+
+    /// Makes `work` the head: finds when and where it will fit, and keeps that.
+    fn keep_room_for(&mut self, work: &Work, shape: &Shape, nodes: &[usize]) -> Option<Timestamp> {
+        let mut later = self.free.clone();
+        let mut starts_by = Some(self.now);
+        let mut plan = None;
+        for running in &self.running {
+            later.with(running, &self.cluster);
+            starts_by = starts_by.zip(running.ends_by).map(|(so_far, end)| so_far.max(end));
+            plan = later.find(shape, nodes);
+            if plan.is_some() {
+                break;
+            }
+        }
+        // What only machines could take that are away keeps nothing.
+        let places = plan?;
+        later.take_all(shape, &places);
+        self.spare.at_most(&later);
+        self.ledger.add(work, places.model.map(|model| self.cluster.models[model]));
+        self.head = Some(Head { id: work.id.clone(), starts_by });
+        starts_by
+    }
+
+    fn no_room(&mut self, shape: &Shape, nodes: &[usize]) -> Reason {
+        if nodes.is_empty() || self.whole.find(shape, nodes).is_none() {
+            return Reason::NotReady;
+        }
+        if let Some((resource, wanted, free)) = short(&self.free, shape, nodes) {
+            return Reason::NoRoom { resource, wanted, free };
+        }
+        let tasks = shape.tasks.iter().map(|need| u64::from(need.count)).sum();
+        Reason::NotTogether { tasks, fit: self.free.count(shape, nodes) }
+    }
+}
+
+/// What no machine has enough of for one task: resource, wanted, the most there is.
+fn short(room: &Room, shape: &Shape, nodes: &[usize]) -> Option<(Resource, u64, u64)> {
+    let models: Vec<Option<usize>> =
+        if shape.models.is_empty() { vec![None] } else { shape.models.iter().copied().map(Some).collect() };
+    let fits =
+        |need: &Need| nodes.iter().any(|&node| models.iter().any(|&model| room.fits_one(need, node, model)));
+    let need = shape.tasks.iter().filter(|need| need.count > 0).find(|need| !fits(need))?;
+    let cards = u64::from(room.most_cards(nodes, &shape.models));
+    let (memory, cpus) = (room.most_memory(nodes), room.most_cpus(nodes));
+    let gpus = u64::from(need.gpus);
+    Some(if gpus > cards {
+        (Resource::Gpus, gpus, cards)
+    } else if need.memory_mib > memory {
+        (Resource::Memory, need.memory_mib, memory)
+    } else if need.cpus_milli > cpus {
+        (Resource::Cpus, need.cpus_milli, cpus)
+    } else if gpus > 0 {
+        // Each is there, but not on one machine: cards that can be used with what else is asked for.
+        let beside = |&node: &usize| {
+            let bare = Need { gpus: 0, ..*need };
+            room.fits_one(&bare, node, None).then(|| room.most_cards(&[node], &shape.models)).map(u64::from)
+        };
+        (Resource::Gpus, gpus, nodes.iter().filter_map(beside).max().unwrap_or(0))
+    } else {
+        let beside = |&node: &usize| {
+            let bare = Need { memory_mib: 0, ..*need };
+            room.fits_one(&bare, node, None).then(|| room.most_memory(&[node]))
+        };
+        (Resource::Memory, need.memory_mib, nodes.iter().filter_map(beside).max().unwrap_or(0))
+    })
+}
