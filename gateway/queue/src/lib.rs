@@ -11,10 +11,12 @@
 //! - **All or nothing**: all tasks of a work start together, or none does. A task is on one machine, its cards are of
 //!   one model, and so are those of the whole work unless it has none.
 //! - **Head of the line**: the first work that has the allowance but not the room. A plan is made for it: running work
-//!   is thought away, the earliest end first and what has no limit last, until it fits; there its place is held, and
-//!   its part of its owners' allowances as well. Nothing behind it may take either.
+//!   is thought away until it fits, first what was there before it (the earliest end first, what has no limit last),
+//!   then what came since, in the order of starts. Its place in the plan is held, and its part of its owners'
+//!   allowances as well. Nothing behind it may take either.
 //! - **Back-fill**: what is behind the head starts if it fits beside the plan, or if its time limit ends before the
-//!   plan comes due. So the head starts at the latest when what was running when it became the head has ended.
+//!   plan comes due. So the head starts at the latest when all that ran when it became the head has ended or reached
+//!   its time limit.
 //! - **Allowances**: work over the allowance of its user, group or share waits and does not stop others, but those of
 //!   the same owner who are behind it do not get what it waits for. Work that is larger than the whole allowance waits
 //!   and holds nothing.

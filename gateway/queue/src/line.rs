@@ -20,7 +20,11 @@ pub(crate) struct Line<'a> {
     now: Timestamp,
     cluster: Cluster<'a>,
     ledger: Ledger<'a>,
-    running: Vec<&'a Running>,
+    running: &'a [Running],
+    /// What this decision starts: it will end like the rest.
+    started: Vec<Running>,
+    /// The largest one so far.
+    sequence: u64,
     whole: Room,
     /// What nobody holds.
     free: Room,
@@ -31,7 +35,7 @@ pub(crate) struct Line<'a> {
     taken: HashSet<(usize, &'a str)>,
     /// Shapes that found no place: room only shrinks while deciding.
     hopeless: HashSet<(Shape, bool)>,
-    never: HashMap<Shape, Option<Impossible>>,
+    possible: HashMap<Shape, Result<Vec<usize>, Impossible>>,
     eligible: HashMap<(Kind, Option<String>, bool), Rc<[usize]>>,
 }
 
@@ -65,24 +69,20 @@ impl<'a> Line<'a> {
                 }
             }
         }
-        let mut running: Vec<&Running> = situation.running.iter().collect();
-        // The earliest end first; what has none last, the earlier id before.
-        running.sort_by(|a, b| {
-            let key = |r: &Running| (r.ends_by.is_none(), r.ends_by);
-            key(a).cmp(&key(b)).then_with(|| a.id.cmp(&b.id))
-        });
         Self {
             now: situation.now,
             spare: free.clone(),
             cluster,
             ledger,
-            running,
+            running: &situation.running,
+            started: Vec::new(),
+            sequence: situation.running.iter().map(|running| running.sequence).max().unwrap_or(0),
             whole,
             free,
             head: None,
             taken,
             hopeless: HashSet::new(),
-            never: HashMap::new(),
+            possible: HashMap::new(),
             eligible: HashMap::new(),
         }
     }
@@ -90,10 +90,11 @@ impl<'a> Line<'a> {
     /// Decides on the next work.
     pub(crate) fn next(&mut self, work: &Work) -> Step {
         let shape = self.shape(work);
-        if let Some(impossible) = self.impossible(work, &shape) {
-            return Step::Never(impossible);
-        }
-        let shape = match self.allowed(work, shape) {
+        let models = match self.possible(work, &shape) {
+            Ok(models) => models,
+            Err(impossible) => return Step::Never(impossible),
+        };
+        let shape = match self.allowed(work, Shape { models, ..shape }) {
             Ok(shape) => shape,
             Err(reason) => return Step::Wait { reason, starts_by: None },
         };
@@ -164,41 +165,47 @@ impl<'a> Line<'a> {
 
     // === never ===
 
-    fn impossible(&mut self, work: &Work, shape: &Shape) -> Option<Impossible> {
-        if let Some(known) = self.never.get(shape) {
+    /// The models with which the work would fit into the empty cluster, or why there is none.
+    fn possible(&mut self, work: &Work, shape: &Shape) -> Result<Vec<usize>, Impossible> {
+        if let Some(known) = self.possible.get(shape) {
             return known.clone();
         }
-        let answer = self.impossible_anew(work, shape);
+        let answer = self.possible_anew(work, shape);
         // A model that nobody has is not in the shape.
         if !(work.gpus() > 0 && shape.models.is_empty()) {
-            self.never.insert(shape.clone(), answer.clone());
+            self.possible.insert(shape.clone(), answer.clone());
         }
         answer
     }
 
-    fn impossible_anew(&mut self, work: &Work, shape: &Shape) -> Option<Impossible> {
+    fn possible_anew(&mut self, work: &Work, shape: &Shape) -> Result<Vec<usize>, Impossible> {
         let tasks: u64 = shape.tasks.iter().map(|need| u64::from(need.count)).sum();
         if tasks == 0 {
-            return Some(Impossible::Nothing);
+            return Err(Impossible::Nothing);
         }
         let nodes = self.nodes_for(work, false);
         if nodes.is_empty() {
             let pools: BTreeSet<_> =
                 self.cluster.nodes.iter().flat_map(|node| node.pools.iter().cloned()).collect();
             let known = pools.into_iter().collect();
-            return Some(Impossible::NoSuchPool { pool: work.pool.clone(), known });
+            return Err(Impossible::NoSuchPool { pool: work.pool.clone(), known });
         }
         if let (Some(model), true, true) = (&work.model, shape.models.is_empty(), work.gpus() > 0) {
             let known = self.cluster.models.iter().map(|&model| model.to_owned()).collect();
-            return Some(Impossible::NoSuchModel { model: model.clone(), known });
+            return Err(Impossible::NoSuchModel { model: model.clone(), known });
         }
         if let Some((resource, wanted, largest)) = short(&self.whole, shape, &nodes) {
-            return Some(Impossible::TooLarge { resource, wanted, largest });
+            return Err(Impossible::TooLarge { resource, wanted, largest });
         }
-        if self.whole.find(shape, &nodes).is_some() {
-            return None;
+        let mut fits = |models: Vec<usize>| {
+            let shape = Shape { models, ..shape.clone() };
+            self.whole.find(&shape, &nodes).is_some()
+        };
+        let models: Vec<usize> = shape.models.iter().copied().filter(|&model| fits(vec![model])).collect();
+        if models.is_empty() && (!shape.models.is_empty() || !fits(Vec::new())) {
+            return Err(Impossible::NotTogether { tasks, fit: self.whole.count(shape, &nodes) });
         }
-        Some(Impossible::NotTogether { tasks, fit: self.whole.count(shape, &nodes) })
+        Ok(models)
     }
 
     // === allowances ===
@@ -266,6 +273,18 @@ impl<'a> Line<'a> {
             let Need { cpus_milli, memory_mib, .. } = *need;
             placed.push(Placed { node: there.name.clone(), cpus_milli, memory_mib, cards });
         }
+        self.sequence += 1;
+        self.started.push(Running {
+            id: work.id.clone(),
+            kind: work.kind,
+            user: work.user.clone(),
+            group: work.group.clone(),
+            share: work.share.clone(),
+            started: self.now,
+            sequence: self.sequence,
+            ends_by: work.longest.and_then(|longest| self.now.checked_add(longest).ok()),
+            tasks: placed.clone(),
+        });
         placed
     }
 
@@ -284,7 +303,15 @@ impl<'a> Line<'a> {
         let mut later = self.free.clone();
         let mut starts_by = Some(self.now);
         let mut plan = None;
-        for running in &self.running {
+        let mut running: Vec<&Running> = self.running.iter().chain(&self.started).collect();
+        // What was there before it, the earliest end first. What came since is in the order of starts: those that
+        // filled in behind it are then thought away last, so nothing is put where one of them would have to go first.
+        running.sort_by_key(|running| {
+            let since = running.started > work.submitted;
+            let end = (running.ends_by.is_none(), running.ends_by);
+            (since, if since { (false, None) } else { end }, running.sequence)
+        });
+        for running in running {
             later.with(running, &self.cluster);
             starts_by = starts_by.zip(running.ends_by).map(|(so_far, end)| so_far.max(end));
             plan = later.find(shape, nodes);

@@ -100,6 +100,9 @@ pub struct Running {
     pub user: String,
     pub group: String,
     pub share: Option<String>,
+    pub started: Timestamp,
+    /// The order of starts: larger than that of everything before it, works of one decision in its order.
+    pub sequence: u64,
     /// When its time limit ends it.
     pub ends_by: Option<Timestamp>,
     pub tasks: Vec<Placed>,

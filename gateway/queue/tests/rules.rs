@@ -53,6 +53,8 @@ fn running(id: &str, node: &str, cards: &[usize], ends_by: Option<i64>) -> Runni
         user: "alice".to_owned(),
         group: "vision".to_owned(),
         share: None,
+        started: at(0),
+        sequence: 1,
         ends_by: ends_by.map(at),
         tasks: vec![Placed { node: node.to_owned(), cpus_milli: 1000, memory_mib: 1024, cards }],
     }

@@ -1,0 +1,356 @@
+//! What must hold in every situation: lines of random work are played to their end, second by second.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use queue::{
+    Allowance, Card, Decision, Kind, Limits, Need, Node, Outcome, Owner, Placed, Reason, Rules, Running,
+    Situation, Work, decide,
+};
+
+/// A work, and how long it really takes.
+#[derive(Debug, Clone)]
+struct Coming {
+    work: Work,
+    takes: i64,
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).unwrap()
+}
+
+// === making things up ===
+
+fn nodes() -> impl Strategy<Value = Vec<Node>> {
+    let card = |node: usize, at: usize, model: bool, healthy: bool| Card {
+        id: format!("{node}-{at}"),
+        model: if model { "A100" } else { "V100" }.to_owned(),
+        healthy,
+    };
+    let node = (prop::collection::vec((any::<bool>(), prop::bool::weighted(0.9)), 0..5), 2u64..9);
+    prop::collection::vec(node, 1..4).prop_map(move |all| {
+        let nodes = all.into_iter().enumerate().map(|(at, (cards, cpus))| Node {
+            name: format!("n{at}"),
+            ready: true,
+            pools: BTreeSet::new(),
+            kinds: [Kind::Instance, Kind::Job].into(),
+            cpus_milli: cpus * 1000,
+            memory_mib: 16 << 10,
+            cards: cards
+                .into_iter()
+                .enumerate()
+                .map(|(i, (model, healthy))| card(at, i, model, healthy))
+                .collect(),
+        });
+        nodes.collect()
+    })
+}
+
+fn coming(most: usize, priorities: std::ops::RangeInclusive<u8>) -> impl Strategy<Value = Vec<Coming>> {
+    let model = prop::option::of(prop::sample::select(vec!["A100".to_owned(), "V100".to_owned()]));
+    let size = (1u32..4, 1u64..5, 1u64..9, 0u32..4);
+    let one = (size, model, priorities, 0u8..3, any::<bool>(), 1i64..12, prop::option::of(0i64..5), 0i64..4);
+    prop::collection::vec(one, 1..most).prop_map(|all| {
+        let mut clock = 0;
+        let all = all.into_iter().enumerate().map(
+            |(at_index, ((count, cpus, memory, gpus), model, priority, user, job, takes, slack, pause))| {
+                clock += pause;
+                let work = Work {
+                    id: format!("w{at_index:03}"),
+                    kind: if job { Kind::Job } else { Kind::Instance },
+                    user: format!("u{user}"),
+                    group: format!("g{}", user % 2),
+                    share: None,
+                    priority,
+                    submitted: at(clock),
+                    tasks: vec![Need { count, cpus_milli: cpus * 1000, memory_mib: memory << 10, gpus }],
+                    model: model.filter(|_| gpus > 0),
+                    pool: None,
+                    longest: slack.map(|slack| Duration::from_secs((takes + slack).unsigned_abs())),
+                };
+                Coming { work, takes }
+            },
+        );
+        all.collect()
+    })
+}
+
+fn allowances() -> impl Strategy<Value = BTreeMap<Owner, Allowance>> {
+    let limits = (
+        prop::option::of(1u64..6),
+        prop::option::of(1u64..8),
+        prop::option::of(1u64..3),
+        prop::option::of(1u64..4),
+    );
+    prop::collection::vec((limits, 0u8..3, any::<bool>()), 0..4).prop_map(|all| {
+        let one =
+            |((gpus, cpus, of_a100, jobs), number, user): ((_, Option<u64>, Option<u64>, _), u8, bool)| {
+                let owner =
+                    if user { Owner::User(format!("u{number}")) } else { Owner::Group(format!("g{number}")) };
+                let limits = Limits {
+                    gpus,
+                    cpus_milli: cpus.map(|cpus| cpus * 1000),
+                    gpus_by_model: of_a100.map(|most| ("A100".to_owned(), most)).into_iter().collect(),
+                    jobs,
+                    ..Limits::default()
+                };
+                (owner, Allowance { limits, raise: None })
+            };
+        all.into_iter().map(one).collect()
+    })
+}
+
+// === playing ===
+
+struct Play {
+    situation: Situation,
+    coming: Vec<Coming>,
+    /// When what runs is over.
+    ends: BTreeMap<String, i64>,
+    second: i64,
+}
+
+impl Play {
+    fn new(nodes: Vec<Node>, coming: Vec<Coming>, allowances: BTreeMap<Owner, Allowance>) -> Self {
+        let rules = Rules { ageing: None };
+        let situation = Situation { now: at(0), rules, nodes, running: vec![], waiting: vec![], allowances };
+        Self { situation, coming, ends: BTreeMap::new(), second: 0 }
+    }
+
+    /// One second: what is over goes, what comes comes, what may starts.
+    fn step(&mut self) -> Vec<Decision> {
+        let now = at(self.second);
+        self.situation.now = now;
+        let second = self.second;
+        self.situation.running.retain(|running| self.ends[&running.id] > second);
+        let arrives = |coming: &&Coming| coming.work.submitted == now;
+        self.situation.waiting.extend(self.coming.iter().filter(arrives).map(|coming| coming.work.clone()));
+        let decisions = decide(&self.situation);
+        for decision in &decisions {
+            if let Outcome::Start { tasks } = &decision.outcome {
+                self.start(&decision.id, tasks.clone());
+            }
+            if matches!(decision.outcome, Outcome::Never { .. }) {
+                self.situation.waiting.retain(|work| work.id != decision.id);
+            }
+        }
+        self.second += 1;
+        decisions
+    }
+
+    fn start(&mut self, id: &str, tasks: Vec<Placed>) {
+        let at_index = self.situation.waiting.iter().position(|work| work.id == id).unwrap();
+        let work = self.situation.waiting.remove(at_index);
+        let takes = self.coming.iter().find(|coming| coming.work.id == id).unwrap().takes;
+        self.ends.insert(work.id.clone(), self.second + takes);
+        let now = self.situation.now;
+        self.situation.running.push(Running {
+            id: work.id,
+            kind: work.kind,
+            user: work.user,
+            group: work.group,
+            share: work.share,
+            started: now,
+            sequence: self.ends.len() as u64,
+            ends_by: work.longest.map(|longest| now.checked_add(longest).unwrap()),
+            tasks,
+        });
+    }
+
+    fn last_arrival(&self) -> i64 {
+        self.coming
+            .iter()
+            .map(|coming| coming.work.submitted.as_second() - at(0).as_second())
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+/// Nothing is given twice, and nothing that is not there.
+fn check_machines(situation: &Situation) {
+    for node in &situation.nodes {
+        let tasks: Vec<_> =
+            situation.running.iter().flat_map(|r| &r.tasks).filter(|task| task.node == node.name).collect();
+        assert!(tasks.iter().map(|task| task.cpus_milli).sum::<u64>() <= node.cpus_milli);
+        assert!(tasks.iter().map(|task| task.memory_mib).sum::<u64>() <= node.memory_mib);
+        let cards: Vec<_> = tasks.iter().flat_map(|task| &task.cards).collect();
+        assert_eq!(cards.len(), cards.iter().collect::<BTreeSet<_>>().len(), "a card with two owners");
+        for card in cards {
+            assert!(
+                node.cards.iter().any(|there| there.id == *card && there.healthy),
+                "{card} is not to be had"
+            );
+        }
+    }
+}
+
+/// Every work has all its tasks, each with its cards, all of one model and of the one that was asked for.
+fn check_whole(situation: &Situation, coming: &[Coming]) {
+    for running in &situation.running {
+        let work = &coming.iter().find(|coming| coming.work.id == running.id).unwrap().work;
+        let need = work.tasks[0];
+        assert_eq!(running.tasks.len(), need.count as usize);
+        let mut models = BTreeSet::new();
+        for task in &running.tasks {
+            assert_eq!((task.cpus_milli, task.memory_mib), (need.cpus_milli, need.memory_mib));
+            assert_eq!(task.cards.len(), need.gpus as usize);
+            let node = situation.nodes.iter().find(|node| node.name == task.node).unwrap();
+            models.extend(
+                node.cards.iter().filter(|card| task.cards.contains(&card.id)).map(|card| &card.model),
+            );
+        }
+        assert!(models.len() <= 1);
+        assert!(work.model.as_ref().is_none_or(|model| models.contains(model)));
+    }
+}
+
+fn check_allowances(situation: &Situation) {
+    for (owner, allowance) in &situation.allowances {
+        let held: Vec<_> = situation
+            .running
+            .iter()
+            .filter(|running| match owner {
+                Owner::User(user) => running.user == *user,
+                Owner::Group(group) => running.group == *group,
+                Owner::Share(share) => running.share.as_ref() == Some(share),
+            })
+            .collect();
+        let tasks = || held.iter().flat_map(|running| &running.tasks);
+        let within =
+            |limit: Option<u64>, used: u64| assert!(limit.is_none_or(|limit| used <= limit), "{owner:?}");
+        let limits = &allowance.limits;
+        within(limits.cpus_milli, tasks().map(|task| task.cpus_milli).sum());
+        within(limits.gpus, tasks().map(|task| task.cards.len() as u64).sum());
+        within(limits.jobs, held.iter().filter(|running| running.kind == Kind::Job).count() as u64);
+        for (model, limit) in &limits.gpus_by_model {
+            let of_model = |task: &Placed| {
+                let node = situation.nodes.iter().find(|node| node.name == task.node).unwrap();
+                node.cards.iter().filter(|card| card.model == *model && task.cards.contains(&card.id)).count()
+            };
+            within(Some(*limit), tasks().map(|task| of_model(task) as u64).sum());
+        }
+    }
+}
+
+/// Of works that are alike in everything, the earlier ones start.
+fn check_order(before: &[Work], decisions: &[Decision]) {
+    let starts = |id: &str| {
+        let decision = decisions.iter().find(|decision| decision.id == id);
+        decision.is_some_and(|decision| matches!(decision.outcome, Outcome::Start { .. }))
+    };
+    for first in before {
+        for second in before {
+            let alike = Work { id: first.id.clone(), submitted: first.submitted, ..second.clone() } == *first;
+            if alike && (first.submitted, &first.id) < (second.submitted, &second.id) {
+                assert!(starts(&first.id) || !starts(&second.id), "{} before {}", second.id, first.id);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_given_twice_or_over_an_allowance(
+        nodes in nodes(), coming in coming(40, 1..=9), allowances in allowances()
+    ) {
+        let mut play = Play::new(nodes, coming, allowances);
+        for _ in 0..=play.last_arrival() + 30 {
+            let mut before = play.situation.waiting.clone();
+            let arriving = play.coming.iter().filter(|coming| coming.work.submitted == at(play.second));
+            before.extend(arriving.map(|coming| coming.work.clone()));
+            let decisions = play.step();
+            check_machines(&play.situation);
+            check_whole(&play.situation, &play.coming);
+            check_allowances(&play.situation);
+            check_order(&before, &decisions);
+        }
+    }
+
+    /// The same situation in another order is the same situation.
+    #[test]
+    fn decisions_do_not_depend_on_the_order_of_lists(
+        nodes in nodes(), coming in coming(30, 1..=9), allowances in allowances()
+    ) {
+        let mut play = Play::new(nodes, coming, allowances);
+        for _ in 0..=play.last_arrival() {
+            play.step();
+        }
+        let mut reversed = play.situation.clone();
+        reversed.waiting.reverse();
+        reversed.running.reverse();
+        prop_assert_eq!(decide(&play.situation), decide(&reversed));
+        prop_assert_eq!(decide(&play.situation), decide(&play.situation));
+    }
+
+    /// The head starts at the latest when all has ended, or has reached its limit, that ran when it became the head;
+    /// whatever comes behind it.
+    #[test]
+    fn the_head_of_the_line_is_not_starved(nodes in nodes(), coming in coming(60, 5..=5)) {
+        let mut play = Play::new(nodes, coming, BTreeMap::new());
+        let mut heads: BTreeMap<String, Vec<Running>> = BTreeMap::new();
+        for _ in 0..=play.last_arrival() + 30 {
+            let ran: BTreeSet<_> = play.situation.running.iter().map(|running| running.id.clone()).collect();
+            let decisions = play.step();
+            let no_room = |decision: &&Decision| matches!(
+                decision.outcome,
+                Outcome::Wait { reason: Reason::NoRoom { .. } | Reason::NotTogether { .. }, .. }
+            );
+            let Some(head) = decisions.iter().find(no_room) else { continue };
+            let now = play.situation.now;
+            let lasts = |then: &Running| {
+                let limit = then.ends_by.is_some_and(|end| now < end);
+                limit || play.situation.running.iter().any(|running| running.id == then.id)
+            };
+            if let Some(then) = heads.get(&head.id) {
+                prop_assert!(then.iter().any(lasts), "{} is passed by: {:?}", head.id, play.situation);
+            } else {
+                // What started in this very step stood before it in the line.
+                let before = decisions.iter().position(|decision| decision.id == head.id).unwrap();
+                let ahead: BTreeSet<_> = decisions[..before].iter().map(|decision| decision.id.clone()).collect();
+                let then = |running: &&Running| ran.contains(&running.id) || ahead.contains(&running.id);
+                let then = play.situation.running.iter().filter(then).cloned().collect();
+                heads.insert(head.id.clone(), then);
+            }
+        }
+    }
+
+    /// When nothing more comes, everything that can ever start has started after a while.
+    #[test]
+    fn the_line_empties(nodes in nodes(), coming in coming(30, 1..=9), allowances in allowances()) {
+        let mut play = Play::new(nodes, coming, allowances);
+        let longest: i64 = play.coming.iter().map(|coming| coming.takes).sum();
+        for _ in 0..=play.last_arrival() + longest + 2 {
+            play.step();
+        }
+        for decision in decide(&play.situation) {
+            let stuck = match &decision.outcome {
+                Outcome::Wait { reason: Reason::AllowanceTooSmall { .. }, .. } | Outcome::Never { .. } => false,
+                Outcome::Wait { .. } | Outcome::Start { .. } => true,
+            };
+            prop_assert!(!stuck, "{:?}", decision);
+        }
+    }
+
+    /// What is said to start with fewer cards does start with so many.
+    #[test]
+    fn what_would_start_now_starts(nodes in nodes(), coming in coming(30, 1..=9)) {
+        let mut play = Play::new(nodes, coming, BTreeMap::new());
+        for _ in 0..=play.last_arrival() {
+            play.step();
+        }
+        for decision in decide(&play.situation) {
+            let Outcome::Wait { instead: Some(less), .. } = decision.outcome else { continue };
+            let mut smaller = play.situation.clone();
+            let work = smaller.waiting.iter_mut().find(|work| work.id == decision.id).unwrap();
+            work.tasks[0].gpus = less.gpus_per_task;
+            let again = decide(&smaller).into_iter().find(|again| again.id == decision.id).unwrap();
+            prop_assert!(matches!(again.outcome, Outcome::Start { .. }), "{:?}: {:?}", less, again);
+        }
+    }
+}
