@@ -23,9 +23,7 @@ use std::{
     time::Duration,
 };
 
-use envd_api::agent::{
-    AppAct, AppCall, AppProblem, AppReport, AppSource, AppState, AppStep, Refusal,
-};
+use envd_api::agent::{AppAct, AppCall, AppProblem, AppReport, AppSource, AppState, AppStep, Refusal};
 use rustix::process::{Pid, Signal};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;

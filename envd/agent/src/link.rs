@@ -6,8 +6,8 @@
 use std::{future::Future, io, pin::pin, rc::Rc, time::Duration};
 
 use envd_api::agent::{
-    AppReport, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply, TerminalsReport, VERSION,
-    read_message, write_message,
+    AppReport, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply, TerminalsReport,
+    VERSION, read_message, write_message,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
