@@ -31,14 +31,37 @@ pub(crate) struct Config {
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) tls: Option<Tls>,
     pub(crate) limits: Limits,
+    pub(crate) apps: Apps,
     /// The image of an instance whose creator names none.
     pub(crate) default_image: String,
+    /// The image with JupyterLab and TensorBoard, for what the site starts by itself.
+    pub(crate) lab_image: String,
     /// Lets browsers sign in over plain HTTP from another machine. Anyone on the way can then take the session.
     pub(crate) dangerous_plain_http: bool,
     /// For how many days a removed user can be restored; after that their instances are deleted. Files never are.
     pub(crate) keep_removed_days: u32,
     /// Every setting in words, for `check-config`.
     pub(crate) settings: Vec<Setting>,
+}
+
+/// `[gateway.apps]`: where the pages of instances are. They are code that users wrote, so never at the console's own
+/// origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Apps {
+    pub(crate) mode: AppsMode,
+    /// What the hosts of apps end with.
+    pub(crate) domain: Option<String>,
+    /// `BERTH_APPS`: where path mode listens.
+    pub(crate) http: SocketAddr,
+}
+
+/// How apps are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AppsMode {
+    /// Each has a host of its own, and with it an origin of its own.
+    Host,
+    /// All share one host, each has a path: they can reach into each other.
+    Path,
 }
 
 /// `[gateway.tls]`
@@ -98,7 +121,9 @@ impl Default for Limits {
 
 impl Config {
     const HTTP: &str = "127.0.0.1:8080";
+    const APPS: &str = "127.0.0.1:8081";
     const DEFAULT_IMAGE: &str = "localhost/berth/base:latest";
+    const LAB_IMAGE: &str = "localhost/berth/lab:latest";
     const ACME_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
 
     /// Reads the environment and the file in the data directory.
@@ -143,7 +168,9 @@ impl Config {
             old_addresses: reader.addresses("old_addresses"),
             metrics: reader.address("metrics", Some("BERTH_METRICS"), None),
             limits: take_limits(reader),
+            apps: take_apps(reader),
             default_image: reader.text("default_image", None, Some(Self::DEFAULT_IMAGE)).unwrap_or_default(),
+            lab_image: reader.text("lab_image", None, Some(Self::LAB_IMAGE)).unwrap_or_default(),
             dangerous_plain_http: reader.flag("dangerous_plain_http"),
             keep_removed_days: u32::try_from(reader.number("keep_removed_days", 30, 0..=36_500))
                 .unwrap_or(30),
@@ -153,6 +180,11 @@ impl Config {
         if config.dangerous_plain_http && config.tls.is_some() {
             reader.mistake(
                 "`gateway.dangerous_plain_http` does not go with `[gateway.tls]`; remove one of them",
+            );
+        }
+        if config.apps.mode == AppsMode::Path && config.tls.is_none() && !config.dangerous_plain_http {
+            reader.mistake(
+                "`gateway.apps.mode = \"path\"` without `[gateway.tls]` needs `gateway.dangerous_plain_http = true`",
             );
         }
         if !config.old_addresses.is_empty() && config.url.is_none() {
@@ -165,7 +197,8 @@ impl Config {
     /// Two listeners on one address is a mistake of writing, not of the machine.
     fn check_distinct(&self, reader: &mut Reader<'_>) {
         let redirect = self.tls.as_ref().and_then(|tls| tls.redirect_http);
-        let mut all: Vec<_> = [Some(self.http), self.metrics, redirect]
+        let apps = (self.apps.mode == AppsMode::Path).then_some(self.apps.http);
+        let mut all: Vec<_> = [Some(self.http), self.metrics, redirect, apps]
             .into_iter()
             .flatten()
             .chain(self.old_addresses.clone())
@@ -204,6 +237,31 @@ fn take_url(reader: &mut Reader<'_>) -> Option<String> {
         ));
     }
     Some(url.trim_end_matches('/').to_owned())
+}
+
+fn take_apps(reader: &mut Reader<'_>) -> Apps {
+    let mode = match reader.text("apps.mode", None, Some("host")).as_deref() {
+        Some("path") => AppsMode::Path,
+        Some("host") | None => AppsMode::Host,
+        Some(other) => {
+            reader.mistake(&format!("`gateway.apps.mode` is `{other}`; it must be `host` or `path`"));
+            AppsMode::Host
+        }
+    };
+    let domain = reader.text("apps.domain", None, None);
+    if let Some(domain) = domain.as_ref().filter(|domain| !is_domain(domain)) {
+        reader.mistake(&format!(
+            "`gateway.apps.domain` is `{domain}`; write it like `apps.example.org`, in lower case and without a port"
+        ));
+    }
+    let http = reader.address("apps.http", Some("BERTH_APPS"), Some(Config::APPS));
+    Apps { mode, domain, http: http.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))) }
+}
+
+fn is_domain(text: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let label = |label: &str| !label.is_empty() && label.len() <= 63 && label.bytes().all(letter);
+    text.len() <= 180 && text.split('.').all(label)
 }
 
 fn take_limits(reader: &mut Reader<'_>) -> Limits {

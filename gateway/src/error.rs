@@ -76,6 +76,8 @@ pub(crate) enum Error {
     ClusterUnreachable(#[source] BoxError),
     #[error("instance `{name}` does not answer: {why}")]
     AgentUnreachable { name: String, why: String },
+    #[error("this site has no address for the apps of instances")]
+    AppsUnavailable,
     #[error("the server's disk is full")]
     DiskFull(#[source] BoxError),
     #[error("something went wrong on our side")]
@@ -304,6 +306,11 @@ impl Error {
                     Some("try again in a moment; if it stays so, restart the instance"),
                 )
             },
+            Self::AppsUnavailable => plain(
+                S::SERVICE_UNAVAILABLE,
+                Code::AppsUnavailable,
+                Some("ask the admin to set `domain` of `[gateway.apps]` in berth.toml"),
+            ),
             Self::DiskFull(_) => {
                 plain(S::INSUFFICIENT_STORAGE, Code::DiskFull, Some("tell the admin; nothing was changed"))
             }
@@ -390,6 +397,7 @@ mod tests {
             Error::BodyTooLarge { limit: 65536 },
             Error::ClusterUnreachable(boxed()),
             Error::AgentUnreachable { name: "train".to_owned(), why: "it is not linked".to_owned() },
+            Error::AppsUnavailable,
             Error::DiskFull(boxed()),
             Error::Internal(boxed()),
         ];

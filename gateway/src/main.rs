@@ -13,6 +13,7 @@ mod http;
 mod listen;
 mod lock;
 mod metrics;
+mod proxy;
 mod reconcile;
 mod service;
 mod store;
@@ -26,6 +27,7 @@ use crate::{
     app::{App, NewAdmin},
     config::Config,
     listen::Doors,
+    proxy::address::Addresses,
     store::Store,
     tasks::Tasks,
 };
@@ -43,7 +45,7 @@ usage: gateway [COMMAND]
   reset-password USER    give a user a new random password and end their sessions
   openapi                print the API's description
 
-Settings: the table [gateway] of berth.toml in the data directory. BERTH_DATA, BERTH_HTTP, BERTH_METRICS and BERTH_LOG
+Settings: the table [gateway] of berth.toml in the data directory. BERTH_DATA, BERTH_HTTP, BERTH_APPS, BERTH_METRICS and BERTH_LOG
 win over it. deploy/berth.example.toml has every key.
 ";
 
@@ -90,6 +92,8 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         let _ = app.certificates.set(certificates.clone());
     }
     let address = doors.site.listener.local_addr()?;
+    let addresses = Addresses::new(&app.config, app.config.console(address), None);
+    let _ = app.addresses.set(addresses);
     if let Some(listener) = doors.metrics {
         metrics::serve(listener, &app)?;
     }

@@ -38,6 +38,7 @@ impl Operation {
                 .replace("{name}", unknown.as_str())
                 .replace("{terminal}", "main")
                 .replace("{port}", "9000")
+                .replace("{app}", "lab")
                 .replace("{id}", "tok_00000000000000000000000000000000")
                 .replace("{user}", "nobody");
             assert!(!path.contains('{'), "what to put into {template}?");

@@ -8,6 +8,7 @@
 //! with the machine's own roots, so a site's private authority works once the machine trusts it. Proxies from the
 //! environment are not used: an instance's WebSockets could not follow, and a gateway is on one's own network.
 
+mod apps;
 mod error;
 pub mod events;
 mod http;

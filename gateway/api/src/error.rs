@@ -48,6 +48,8 @@ pub enum Code {
     ClusterUnreachable,
     EngineUnreachable,
     AgentUnreachable,
+    /// The site has no address for the pages of instances.
+    AppsUnavailable,
     DiskFull,
     Internal,
     /// A code that this client does not know, from a newer gateway.

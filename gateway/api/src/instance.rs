@@ -124,11 +124,21 @@ pub enum Action {
     Terminal,
     Exec,
     Logs,
+    /// An app or a port of it, in a browser.
+    Open,
 }
 
 impl Action {
-    pub const ALL: [Self; 7] =
-        [Self::Start, Self::Stop, Self::Restart, Self::Delete, Self::Terminal, Self::Exec, Self::Logs];
+    pub const ALL: [Self; 8] = [
+        Self::Start,
+        Self::Stop,
+        Self::Restart,
+        Self::Delete,
+        Self::Terminal,
+        Self::Exec,
+        Self::Logs,
+        Self::Open,
+    ];
 
     /// The word as it stands in JSON.
     pub fn word(self) -> &'static str {
@@ -140,6 +150,7 @@ impl Action {
             Self::Terminal => "terminal",
             Self::Exec => "exec",
             Self::Logs => "logs",
+            Self::Open => "open",
         }
     }
 }
@@ -191,7 +202,7 @@ impl Status {
                 | Self::Failed { .. }
                 | Self::Deleting => false,
             },
-            Action::Restart | Action::Terminal | Action::Exec => match self {
+            Action::Restart | Action::Terminal | Action::Exec | Action::Open => match self {
                 Self::Running { .. } => true,
                 Self::Waiting { .. }
                 | Self::Pulling { .. }
@@ -252,7 +263,7 @@ mod tests {
         waiting    stop delete
         pulling    stop delete
         starting   stop delete logs
-        running    stop restart delete terminal exec logs
+        running    stop restart delete terminal exec logs open
         stopping   start delete logs
         stopped    start delete logs
         succeeded  start delete logs

@@ -3,6 +3,7 @@
 //! Types, ids, names and errors, without any I/O (the client sits behind the feature `client`). One word per thing:
 //! what is called `instance` here is called so in the JSON, the SQL, the command line and the console.
 
+pub mod app;
 pub mod audit;
 #[cfg(feature = "client")]
 pub mod client;
@@ -17,6 +18,7 @@ pub mod session;
 pub mod stream;
 pub mod token;
 
+pub use app::AppName;
 pub use error::{Code, Problem};
 pub use id::InstanceId;
 pub use instance::{Action, CreateInstance, Goal, Instance, Status};

@@ -36,6 +36,55 @@ impl std::fmt::Debug for SignIn {
     }
 }
 
+/// The body of a browser's sign-in with a ticket that `open` gave for a page of the console.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignInByTicket {
+    pub ticket: String,
+}
+
+impl std::fmt::Debug for SignInByTicket {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("SignInByTicket { .. }")
+    }
+}
+
+/// The two ways to sign in.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum SignInBody {
+    Password(SignIn),
+    Ticket(SignInByTicket),
+}
+
+/// By hand, so that a mistake is named as that of the one way or of the other.
+impl<'de> Deserialize<'de> for SignInBody {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Fields {
+            ticket: Option<String>,
+            user: Option<String>,
+            password: Option<String>,
+            client: Option<ClientKind>,
+        }
+        use serde::de::Error as _;
+        let Fields { ticket, user, password, client } = Fields::deserialize(from)?;
+        if let Some(ticket) = ticket {
+            return if user.is_some() || password.is_some() || client.is_some() {
+                Err(D::Error::custom("a ticket says all; leave out the other fields"))
+            } else {
+                Ok(Self::Ticket(SignInByTicket { ticket }))
+            };
+        }
+        Ok(Self::Password(SignIn {
+            user: user.ok_or_else(|| D::Error::missing_field("user"))?,
+            password: password.ok_or_else(|| D::Error::missing_field("password"))?,
+            client: client.ok_or_else(|| D::Error::missing_field("client"))?,
+        }))
+    }
+}
+
 /// The answer to a sign-in.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct SignedIn {

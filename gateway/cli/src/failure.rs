@@ -159,6 +159,7 @@ mod tests {
             "cluster_unreachable",
             "engine_unreachable",
             "agent_unreachable",
+            "apps_unavailable",
             "disk_full",
             "internal",
             "from_the_future",

@@ -192,7 +192,7 @@ impl App {
     }
 
     /// By name, slug or id; what the caller may not see is not there.
-    async fn find(&self, caller: &Caller, name: &str) -> Result<InstanceRow, Error> {
+    pub(super) async fn find(&self, caller: &Caller, name: &str) -> Result<InstanceRow, Error> {
         let row = if let Ok(id) = name.parse::<InstanceId>() {
             self.store.instance(&id).await?
         } else if let Some(slug) = slug_of(name) {
@@ -252,6 +252,7 @@ fn act_word(action: Action) -> &'static str {
         Action::Terminal => "instance.terminal",
         Action::Exec => "instance.exec",
         Action::Logs => "instance.logs",
+        Action::Open => "instance.open",
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the product does, free of transport: nothing here names axum or a wire format.
 
 mod accounts;
+mod apps;
 mod chores;
 mod groups;
 mod images;
@@ -18,17 +19,19 @@ use tokio::sync::Notify;
 
 use crate::{
     agents::Agents,
-    auth::{limits::SignInLimits, live::Live, password::Passwords},
+    auth::{limits::SignInLimits, live::Live, password::Passwords, ticket::Tickets},
     clusters::{Cluster, Health},
     config::Config,
     error::Error,
     events::Events,
     listen::tls::Certificates,
+    proxy::address::Addresses,
     store::Store,
     tasks::Tasks,
 };
 
 pub(crate) use accounts::{NewAdmin, SESSION_LASTS};
+pub(crate) use apps::APP_SESSION_LASTS;
 
 /// All parts of the gateway. One per process.
 #[derive(Debug)]
@@ -41,10 +44,13 @@ pub(crate) struct App {
     pub(crate) tasks: Tasks,
     /// Set once the gateway listens, if it does so with TLS.
     pub(crate) certificates: OnceLock<Certificates>,
+    /// Set once the gateway listens.
+    pub(crate) addresses: OnceLock<Addresses>,
     /// Wakes the loop that tells the cluster what should be.
     pub(crate) wake: Notify,
     /// The connections that end with their session or token.
     pub(crate) live: Live,
+    tickets: Tickets,
     passwords: Passwords,
     limits: SignInLimits,
     refusals: DefaultKeyedRateLimiter<UserName>,
@@ -65,6 +71,8 @@ impl App {
             events: Events::new(),
             wake: Notify::new(),
             certificates: OnceLock::new(),
+            addresses: OnceLock::new(),
+            tickets: Tickets::default(),
             passwords: Passwords::new()?,
             limits: SignInLimits::default(),
             live: Live::default(),

@@ -5,6 +5,7 @@ pub(crate) mod limits;
 pub(crate) mod live;
 pub(crate) mod password;
 pub(crate) mod policy;
+pub(crate) mod ticket;
 pub(crate) mod token;
 
 pub(crate) use caller::{Caller, Key, Origin};

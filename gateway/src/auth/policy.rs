@@ -10,7 +10,7 @@ use gateway_api::{Action, InstanceId, people::Workspace, session::Role};
 use super::{Caller, Key};
 use crate::{
     error::Error,
-    store::{GroupId, InstanceRow, User, UserId},
+    store::{AppSession, GroupId, InstanceRow, User, UserId},
 };
 
 const ONLY_ADMINS: Error = Error::Forbidden { why: "only an admin may do this" };
@@ -59,20 +59,20 @@ pub(crate) fn may(caller: &Caller, instance: &InstanceRow, action: Action) -> bo
     let role = match action {
         Action::Stop => owner || oversees(&caller.user, instance.group_id),
         Action::Delete => owner || caller.user.role == Role::Admin,
-        Action::Start | Action::Restart | Action::Terminal | Action::Exec | Action::Logs => owner,
+        Action::Start
+        | Action::Restart
+        | Action::Terminal
+        | Action::Exec
+        | Action::Logs
+        | Action::Open => owner,
     };
     role && (action == Action::Logs || !caller.reads_only())
 }
 
 /// Grants `action`, if the caller may and the instance's state allows it.
 pub(crate) fn grant(caller: &Caller, instance: InstanceRow, action: Action) -> Result<Grant, Error> {
-    if !may(caller, &instance, action) {
-        return Err(if owns(caller, &instance) {
-            READS_ONLY
-        } else {
-            Error::Forbidden { why: "this instance is somebody else's" }
-        });
-    }
+    let grant = grant_in_any_state(caller, instance, action)?;
+    let instance = grant.instance();
     if !instance.status.allows(action) {
         return Err(Error::WrongState {
             name: instance.name.to_string(),
@@ -80,8 +80,30 @@ pub(crate) fn grant(caller: &Caller, instance: InstanceRow, action: Action) -> R
             action,
         });
     }
+    Ok(grant)
+}
+
+/// Grants `action` whatever the instance's state, if the caller may.
+pub(crate) fn grant_in_any_state(
+    caller: &Caller,
+    instance: InstanceRow,
+    action: Action,
+) -> Result<Grant, Error> {
+    if !may(caller, &instance, action) {
+        return Err(if owns(caller, &instance) {
+            READS_ONLY
+        } else {
+            Error::Forbidden { why: "this instance is somebody else's" }
+        });
+    }
     tracing::info!(user = %caller.user.name, instance = %instance.id, action = action.word(), "granted");
     Ok(Grant { instance })
+}
+
+/// Grants what an app session was made for. The session itself is the proof: it was made from a grant of its owner's
+/// and is looked up together with the key that made it.
+pub(crate) fn grant_by_app_session(session: &AppSession) -> Grant {
+    Grant { instance: session.instance.clone() }
 }
 
 /// Whether environment variables may be shown: they often hold secrets, so to nobody but the owner.

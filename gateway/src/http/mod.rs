@@ -1,6 +1,7 @@
 //! The console and the API: the only place that knows axum. Handlers read a request, call [`App`], and shape the
 //! answer; what the product does is in `app/`.
 
+mod apps;
 mod audit;
 mod body;
 mod caller;
@@ -109,6 +110,9 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(terminals::list))
         .routes(routes!(terminals::terminal, terminals::close))
         .routes(routes!(port::port))
+        .routes(routes!(apps::show, apps::act))
+        .routes(routes!(apps::open))
+        .routes(routes!(apps::create_tensorboard))
         .routes(routes!(images::images))
         .routes(routes!(images::nodes))
         .routes(routes!(events::events))

@@ -107,6 +107,7 @@ impl World {
             .replace("{user}", &self.owner)
             .replace("{id}", &self.token)
             .replace("{terminal}", "main")
+            .replace("{app}", "desktop")
             .replace("{port}", "8888");
         assert!(!path.contains('{'), "{path}: say what stands for this");
         path
@@ -122,6 +123,9 @@ impl World {
             }
             "change_user" => json!({"disabled": true}),
             "add_user" | "add_group" | "add_workspace" => json!({"name": format!("new-{n}")}),
+            "act_on_app" => json!({"act": "start"}),
+            "open_app" => json!({}),
+            "create_tensorboard" => json!({"folder": "/userhome/runs", "name": "board"}),
             "add_token" => json!({"name": "new", "scope": "all"}),
             other => panic!("{other}: say what body it takes"),
         }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum_extra::extract::CookieJar;
 use gateway_api::{
     Problem,
-    session::{ChangePassword, ClientKind, Me, SignIn, SignedIn},
+    session::{ChangePassword, ClientKind, Me, SignInBody, SignInByTicket, SignedIn},
 };
 use http::StatusCode;
 
@@ -16,12 +16,12 @@ use super::{
 };
 use crate::{app::App, auth::Origin, error::Error, store::User};
 
-#[utoipa::path(post, path = "/session", operation_id = "sign_in", request_body = SignIn, responses(
+#[utoipa::path(post, path = "/session", operation_id = "sign_in", request_body = SignInBody, responses(
     (status = 200, body = SignedIn),
     (status = 400, body = Problem),
     (status = 403, body = Problem, description = "`cross_site`"),
     (status = 413, body = Problem),
-    (status = 401, body = Problem, description = "`bad_credentials`"),
+    (status = 401, body = Problem, description = "`bad_credentials`, or `unauthenticated`: the ticket is used or too old"),
     (status = 429, body = Problem, description = "`too_many_attempts`"),
 ))]
 pub(super) async fn sign_in(
@@ -29,8 +29,16 @@ pub(super) async fn sign_in(
     origin: Origin,
     _: SameOrigin,
     jar: CookieJar,
-    Json(body): Json<SignIn>,
+    Json(body): Json<SignInBody>,
 ) -> Result<(CookieJar, Json<SignedIn>), Error> {
+    let body = match body {
+        SignInBody::Password(body) => body,
+        SignInBody::Ticket(SignInByTicket { ticket }) => {
+            let (user, token) = app.sign_in_by_ticket(&ticket, &origin).await?;
+            let signed_in = SignedIn { me: me_of(user), token: None };
+            return Ok((jar.add(session_cookie(&app, Some(&token))), Json(signed_in)));
+        }
+    };
     let (user, token) = app.sign_in(&body.user, body.password, &origin).await?;
     let me = me_of(user);
     Ok(match body.client {

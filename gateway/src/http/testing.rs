@@ -18,6 +18,7 @@ use crate::{
     app::App,
     auth::{password::Passwords, token::Token},
     config::Config,
+    proxy::address::Addresses,
     store::{GroupId, Line, NewInstance, NewToken, NewUser, Store},
     tasks::Tasks,
 };
@@ -64,6 +65,7 @@ impl Site {
         app.start_chores();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let _ = app.addresses.set(Addresses::new(&app.config, app.config.console(address), None));
         let router = super::router(Arc::clone(&app)).into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn("site", async move { axum::serve(listener, router).await.unwrap() });
         let password_hash = Passwords::new().unwrap().hash(PASSWORD.to_owned()).await.unwrap();

@@ -4,6 +4,7 @@
 //! reports by itself, and reports again after each start, need not: it is written without waiting for the disk. The
 //! store knows rows and types of the contracts; it decides nothing.
 
+mod app_sessions;
 mod audit;
 mod groups;
 mod instances;
@@ -21,6 +22,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous},
 };
 
+pub(crate) use app_sessions::{AppSession, NewAppSession};
 pub(crate) use audit::Line;
 pub(crate) use groups::GroupId;
 pub(crate) use instances::{InstanceRow, NewInstance};

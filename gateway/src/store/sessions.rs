@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Line, Store, StoreError, User, UserId, audit, now, users};
+use super::{Line, Store, StoreError, User, UserId, app_sessions, audit, now, users};
 
 impl Store {
     pub(crate) async fn add_session(
@@ -27,6 +27,28 @@ impl Store {
         Ok(())
     }
 
+    /// Adds a session that lasts no longer than `parent`, and ends with it. `None`: the parent has ended already.
+    pub(crate) async fn add_child_session(
+        &self,
+        token_hash: &[u8],
+        parent: &[u8],
+        line: &Line,
+    ) -> Result<Option<User>, StoreError> {
+        let mut change = self.change().await?;
+        sqlx::query(
+            "insert into sessions (token_hash, user_id, created_at, expires_at, parent_hash)
+             select ?1, user_id, ?2, expires_at, token_hash from sessions where token_hash = ?3 and expires_at > ?2",
+        )
+        .bind(token_hash)
+        .bind(now())
+        .bind(parent)
+        .execute(&mut *change)
+        .await?;
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
+        self.session_user(token_hash).await
+    }
+
     /// Whose session it is, while it lasts and its user may sign in.
     pub(crate) async fn session_user(&self, token_hash: &[u8]) -> Result<Option<User>, StoreError> {
         let row = sqlx::query(users::select!(
@@ -41,14 +63,17 @@ impl Store {
         row.map(|row| users::user(&row)).transpose()
     }
 
-    /// Whether a session or a token still opens anything.
+    /// Whether a session, a token or an app session still opens anything.
     pub(crate) async fn still_opens(&self, token_hash: &[u8]) -> Result<bool, StoreError> {
-        let row = sqlx::query(
+        let row = sqlx::query(concat!(
             "select 1 from users
              where disabled_at is null and removed_at is null and id in (
                  select user_id from sessions where token_hash = ?1 and expires_at > ?2
-                 union all select user_id from tokens where token_hash = ?1 and expires_at > ?2)",
-        )
+                 union all select user_id from tokens where token_hash = ?1 and expires_at > ?2
+                 union all select user_id from app_sessions s where token_hash = ?1 and ",
+            app_sessions::good!(),
+            ")"
+        ))
         .bind(token_hash)
         .bind(now())
         .fetch_optional(&self.pool)

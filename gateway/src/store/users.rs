@@ -164,6 +164,11 @@ impl Store {
             .bind(user.0)
             .execute(&mut *change)
             .await?;
+        // The one that stays may have been opened by one that goes.
+        sqlx::query("update sessions set parent_hash = null where token_hash is ?")
+            .bind(except)
+            .execute(&mut *change)
+            .await?;
         sqlx::query("delete from sessions where user_id = ? and token_hash is not ?")
             .bind(user.0)
             .bind(except)

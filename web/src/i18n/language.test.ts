@@ -70,6 +70,7 @@ test('every error code of the API has a translation', () => {
     cluster_unreachable: true,
     engine_unreachable: true,
     agent_unreachable: true,
+    apps_unavailable: true,
     disk_full: true,
     internal: true,
     // Never sent by a gateway: what an older client makes of a code it does not know.

@@ -76,6 +76,7 @@ impl Words {
             | Code::ClusterUnreachable
             | Code::EngineUnreachable
             | Code::AgentUnreachable
+            | Code::AppsUnavailable
             | Code::DiskFull
             | Code::Internal
             | Code::Unknown => return None,
@@ -137,6 +138,7 @@ fn chinese(problem: &Problem) -> String {
         Code::ClusterUnreachable => "集群没有响应".to_owned(),
         Code::EngineUnreachable => "容器引擎没有响应".to_owned(),
         Code::AgentUnreachable => with_value("实例没有响应", param("name")),
+        Code::AppsUnavailable => "本站尚未设置应用的访问地址".to_owned(),
         Code::DiskFull => "磁盘已满".to_owned(),
         Code::Internal => "平台内部出错".to_owned(),
         // From a newer gateway: its own words are better than none.
@@ -175,6 +177,7 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
         Code::CrossSite => "请检查您与网关之间的代理设备",
         Code::ClusterUnreachable | Code::EngineUnreachable => "请稍后重试；如果一直如此，请联系管理员",
         Code::AgentUnreachable => "请稍后重试；如果一直如此，请重启实例",
+        Code::AppsUnavailable => "请管理员在 berth.toml 的 `[gateway.apps]` 中设置 `domain`",
         Code::DiskFull => "请联系管理员；未作任何更改",
         Code::Internal => "请重试；如果再次出现，请把请求编号告诉管理员",
         Code::Unknown => return None,
@@ -231,6 +234,7 @@ fn kind(kind: &str) -> &str {
         "token" => "访问令牌",
         "node" => "节点",
         "terminal" => "终端",
+        "app" => "应用",
         "" => "内容",
         other => other,
     }
@@ -253,6 +257,9 @@ fn field(field: &str) -> &str {
         "days" => "有效天数",
         "limit" => "每页条数",
         "port" => "端口",
+        "app" => "应用",
+        "path" => "路径",
+        "folder" => "文件夹",
         "password" => "密码",
         other => other,
     }
@@ -282,6 +289,7 @@ fn action(action: &str) -> &str {
         "terminal" => "打开终端",
         "exec" => "执行命令",
         "logs" => "查看日志",
+        "open" => "打开应用",
         other => other,
     }
 }

@@ -116,6 +116,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/instances/{name}/apps/{app}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["show_app"];
+        put?: never;
+        post: operations["act_on_app"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/instances/{name}/apps/{app}/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["open_app"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/instances/{name}/exec": {
         parameters: {
             query?: never;
@@ -340,6 +372,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tensorboards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["create_tensorboard"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -504,11 +552,17 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The body of an act on an app. */
+        ActOnApp: {
+            act: components["schemas"]["AppAct"];
+            /** @description What TensorBoard shows, or where the others begin. */
+            folder?: string | null;
+        };
         /**
          * @description Something that can be done with an instance.
          * @enum {string}
          */
-        Action: "start" | "stop" | "restart" | "delete" | "terminal" | "exec" | "logs";
+        Action: "start" | "stop" | "restart" | "delete" | "terminal" | "exec" | "logs" | "open";
         /** @description The body that adds a group or a workspace. */
         AddNamed: {
             /**
@@ -556,6 +610,53 @@ export interface components {
             last_used_at?: string | null;
             name: components["schemas"]["TokenName"];
             scope: components["schemas"]["Scope"];
+        };
+        /** @description An app of an instance as it is now. */
+        App: {
+            /** @example lab */
+            app: string;
+            /** @description The last that it, or its installation, wrote. */
+            log: string;
+            /**
+             * Format: int32
+             * @description Where it listens on the instance's own loopback.
+             */
+            port?: number | null;
+            problem?: components["schemas"]["AppProblem"] | null;
+            source?: components["schemas"]["AppSource"] | null;
+            state: components["schemas"]["AppState"];
+            /** @description What has been done and what is under way, in order. */
+            steps: components["schemas"]["AppStep"][];
+            /** @description Its address for those who are signed in to it. `open` gives one that signs in. */
+            url: string;
+        };
+        /**
+         * @description Something to do with an app.
+         * @enum {string}
+         */
+        AppAct: "start" | "install" | "stop";
+        AppProblem: {
+            /** @description For translations, such as `no_python`. */
+            code: string;
+            hint: string;
+            message: string;
+        };
+        /**
+         * @description Where an app comes from.
+         * @enum {string}
+         */
+        AppSource: "image" | "tools" | "installed";
+        /** @enum {string} */
+        AppState: "stopped" | "installable" | "absent" | "installing" | "starting" | "ready" | "failed";
+        AppStep: {
+            done: boolean;
+            /**
+             * Format: double
+             * @description How long it took, or has taken so far.
+             */
+            seconds: number;
+            /** @description `find`, `install`, `start` or `answer`. */
+            step: string;
         };
         /** @description One line of the log. It is never changed. */
         AuditEntry: {
@@ -612,7 +713,7 @@ export interface components {
          * @description What kind of error it is. Never renamed once released.
          * @enum {string}
          */
-        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "disk_full" | "internal" | "unknown";
+        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "internal" | "unknown";
         /** @description The body of a create. What is left out takes the site's default. */
         CreateInstance: {
             /** @description What to run instead of nothing: the instance then ends when this ends. */
@@ -634,6 +735,16 @@ export interface components {
             name: string;
             /** Format: int64 */
             shm_bytes?: number | null;
+        };
+        /** @description The body of a request for a TensorBoard of its own, which needs nothing of any other instance. */
+        CreateTensorboard: {
+            /**
+             * @description Where the event files are, as an instance sees it, such as `/userhome/runs`.
+             * @example /userhome/runs
+             */
+            folder: string;
+            /** @description The instance's name; made up if there is none. */
+            name?: string | null;
         };
         /** @description The first message of `exec`: what to run. */
         ExecStart: {
@@ -780,6 +891,19 @@ export interface components {
             message: string;
             /** @enum {string} */
             state: "unwell";
+        };
+        /** @description The body of an `open`. */
+        OpenApp: {
+            /** @description What TensorBoard shows, or where the others begin. */
+            folder?: string | null;
+            /** @description Where in the app: a path with its query, such as `/lab/tree/a.ipynb`. */
+            path?: string | null;
+        };
+        /** @description An address that signs one browser in, once. */
+        Opened: {
+            /** Format: date-time */
+            expires_at: string;
+            url: string;
         };
         /** @description One page of a listing. */
         Page_ApiToken: {
@@ -938,6 +1062,12 @@ export interface components {
             client: components["schemas"]["ClientKind"];
             password: string;
             user: string;
+        };
+        /** @description The two ways to sign in. */
+        SignInBody: components["schemas"]["SignIn"] | components["schemas"]["SignInByTicket"];
+        /** @description The body of a browser's sign-in with a ticket that `open` gave for a page of the console. */
+        SignInByTicket: {
+            ticket: string;
         };
         /** @description The answer to a sign-in. */
         SignedIn: {
@@ -1611,6 +1741,271 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_app: {
+        parameters: {
+            query?: {
+                /** @description what TensorBoard shows, or where the others begin */
+                folder?: string;
+            };
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+                /** @description `lab`, `ide`, `tensorboard`, `desktop`, or a port */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wrong_state` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `agent_unreachable` */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    act_on_app: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+                /** @description `lab`, `ide`, `tensorboard` or `desktop` */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ActOnApp"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wrong_state` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `agent_unreachable` */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    open_app: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+                /** @description `lab`, `ide`, `tensorboard`, `desktop`, `terminal`, or a port */
+                app: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OpenApp"];
+            };
+        };
+        responses: {
+            /** @description an address that signs one browser in, once, for less than a minute */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Opened"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `apps_unavailable` */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2453,7 +2848,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["SignIn"];
+                "application/json": components["schemas"]["SignInBody"];
             };
         };
         responses: {
@@ -2473,7 +2868,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `bad_credentials` */
+            /** @description `bad_credentials`, or `unauthenticated`: the ticket is used or too old */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2535,6 +2930,79 @@ export interface operations {
             };
             /** @description `forbidden`: an API token has no session */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_tensorboard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateTensorboard"];
+            };
+        };
+        responses: {
+            /** @description an instance of its own whose app `tensorboard` shows the folder */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Instance"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `name_taken` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,0 +1,286 @@
+//! Where apps are: the address of each, and what an address that a browser sent means.
+//!
+//! Nothing here is decoded or searched for: a host is split into labels and a path into segments, and each is compared
+//! whole. `lab--train--alice` is an app, an instance's slug and a user's name; neither of the first two holds `--`.
+//! Where the name of the user does not fit into a host name, the instance's id stands for both: `lab--0190f2c3…`.
+
+use gateway_api::{AppName, InstanceId, Slug, UserName};
+
+use crate::{
+    config::{Apps, AppsMode, Config},
+    store::InstanceRow,
+};
+
+/// The longest label of a host name.
+const LABEL_MAX: usize = 63;
+
+/// Which app of which instance.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct AppAddress {
+    pub(crate) app: AppName,
+    pub(crate) whose: Whose,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Whose {
+    Named { slug: Slug, user: UserName },
+    Id(InstanceId),
+}
+
+/// The addresses of this site.
+#[derive(Debug, Clone)]
+pub(crate) struct Addresses {
+    /// The console's origin, such as `https://berth.example.org`.
+    pub(crate) console: String,
+    apps: Place,
+}
+
+#[derive(Debug, Clone)]
+enum Place {
+    /// `scheme://LABEL.domain` and perhaps a port.
+    Hosts { scheme: &'static str, domain: String, port: String },
+    /// An origin for all of them.
+    Paths { origin: String },
+    Nowhere,
+}
+
+/// What a host is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    Console,
+    App(AppAddress),
+    /// Below the domain of apps, but none.
+    NoApp,
+}
+
+impl AppAddress {
+    /// The address of an app of `instance`.
+    pub(crate) fn of(app: AppName, instance: &InstanceRow) -> Self {
+        let named = Self {
+            app,
+            whose: Whose::Named { slug: instance.slug.clone(), user: instance.user.clone() },
+        };
+        if named.fits_a_host() { named } else { Self { app, whose: Whose::Id(instance.id.clone()) } }
+    }
+
+    /// The label of the app's host.
+    pub(crate) fn label(&self) -> String {
+        match &self.whose {
+            Whose::Named { slug, user } => format!("{}--{slug}--{user}", self.app),
+            Whose::Id(id) => format!("{}--{}", self.app, id.as_str().trim_start_matches("ins_")),
+        }
+    }
+
+    /// Reads what [`Self::label`] wrote, and nothing else.
+    pub(crate) fn from_label(label: &str) -> Option<Self> {
+        let (app, rest) = label.split_once("--")?;
+        let app: AppName = app.parse().ok()?;
+        let whose = match rest.split_once("--") {
+            Some((slug, user)) => Whose::Named { slug: slug.parse().ok()?, user: user.parse().ok()? },
+            None => Whose::Id(format!("ins_{rest}").parse().ok()?),
+        };
+        let address = Self { app, whose };
+        (app.is_page_of_instance() && address.fits_a_host()).then_some(address)
+    }
+
+    /// Whether an instance is the one that this speaks of.
+    pub(crate) fn is_of(&self, app: AppName, instance: &InstanceRow) -> bool {
+        self.app == app
+            && match &self.whose {
+                Whose::Named { slug, user } => *slug == instance.slug && *user == instance.user,
+                Whose::Id(id) => *id == instance.id,
+            }
+    }
+
+    fn fits_a_host(&self) -> bool {
+        let plain = match &self.whose {
+            Whose::Named { user, .. } => {
+                !user.as_str().contains(['.', '_']) && !user.as_str().ends_with('-')
+            }
+            Whose::Id(_) => true,
+        };
+        plain && self.label().len() <= LABEL_MAX
+    }
+
+    /// The path of the app in path mode, which begins and ends with `/`.
+    fn path(&self) -> String {
+        match &self.whose {
+            Whose::Named { slug, user } => format!("/{user}/{slug}/{}/", self.app),
+            Whose::Id(id) => format!("/-/{}/{}/", id.as_str(), self.app),
+        }
+    }
+}
+
+impl Addresses {
+    /// `listening` is where the console is to be found, `apps` where the listener of path mode is, if there is one.
+    pub(crate) fn new(config: &Config, console: String, apps: Option<std::net::SocketAddr>) -> Self {
+        let scheme = if console.starts_with("https:") { "https" } else { "http" };
+        let authority = console.split_once("://").map_or("", |(_, authority)| authority);
+        let (host, port) = split_port(authority);
+        let Apps { mode, domain, http } = &config.apps;
+        let apps = match mode {
+            AppsMode::Path => {
+                let port = apps.map_or(http.port(), |address| address.port());
+                Place::Paths { origin: format!("{scheme}://{host}:{port}") }
+            }
+            AppsMode::Host => {
+                let loopback = host == "localhost" || host.starts_with("127.") || host == "[::1]";
+                let domain = domain.clone().or_else(|| loopback.then(|| "localhost".to_owned()));
+                let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+                domain.map_or(Place::Nowhere, |domain| Place::Hosts { scheme, domain, port })
+            }
+        };
+        Self { console, apps }
+    }
+
+    /// Whether instances' pages have an address at all.
+    pub(crate) fn has_apps(&self) -> bool {
+        !matches!(self.apps, Place::Nowhere)
+    }
+
+    /// Whether apps are told apart by their path.
+    pub(crate) fn by_path(&self) -> bool {
+        matches!(self.apps, Place::Paths { .. })
+    }
+
+    /// Whether browsers reach the site by `https`.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.console.starts_with("https:")
+    }
+
+    /// Where an app begins, without a slash at the end, and the path that all its pages share.
+    pub(crate) fn of(&self, address: &AppAddress) -> Option<(String, String)> {
+        match &self.apps {
+            Place::Hosts { scheme, domain, port } => {
+                Some((format!("{scheme}://{}.{domain}{port}", address.label()), "/".to_owned()))
+            }
+            Place::Paths { origin } => Some((origin.clone(), address.path())),
+            Place::Nowhere => None,
+        }
+    }
+
+    /// The path that all pages of an app share.
+    pub(crate) fn prefix(&self, address: &AppAddress) -> String {
+        self.of(address).map_or_else(|| "/".to_owned(), |(_, prefix)| prefix)
+    }
+
+    /// What the console's listener was asked for, given the `Host` of a request.
+    pub(crate) fn host(&self, host: &str) -> Host {
+        let Place::Hosts { domain, .. } = &self.apps else { return Host::Console };
+        let (name, _) = split_port(host);
+        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        let Some(label) = name.strip_suffix(domain.as_str()).and_then(|rest| rest.strip_suffix('.')) else {
+            return Host::Console;
+        };
+        AppAddress::from_label(label).map_or(Host::NoApp, Host::App)
+    }
+
+    /// What the listener of path mode was asked for, and how long the part of the path is that says so.
+    pub(crate) fn path(path: &str) -> Option<(AppAddress, usize)> {
+        let mut segments = path.strip_prefix('/')?.splitn(4, '/');
+        let (first, second, app) = (segments.next()?, segments.next()?, segments.next()?);
+        let app: AppName = app.parse().ok()?;
+        let whose = if first == "-" {
+            Whose::Id(second.parse().ok()?)
+        } else {
+            Whose::Named { user: first.parse().ok()?, slug: second.parse().ok()? }
+        };
+        let address = AppAddress { app, whose };
+        let length = address.path().len() - 1;
+        app.is_page_of_instance().then_some((address, length))
+    }
+}
+
+/// A host and its port.
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (host, Some(port)),
+        Some(_) | None => (authority, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn addresses(text: &str, console: &str) -> Addresses {
+        let config = Config::from_parts(Path::new("/data"), text, |_| None).unwrap();
+        Addresses::new(&config, console.to_owned(), None)
+    }
+
+    #[test]
+    fn hosts_are_compared_label_by_label() {
+        let local = addresses("", "http://localhost:8080");
+        let app = |label: &str| Host::App(AppAddress::from_label(label).unwrap());
+        for (host, expected) in [
+            ("localhost:8080", Host::Console),
+            ("127.0.0.1:8080", Host::Console),
+            ("lab--train--alice.localhost:8080", app("lab--train--alice")),
+            ("LAB--Train--alice.LocalHost", app("lab--train--alice")),
+            ("lab--train--alice.localhost.:8080", app("lab--train--alice")),
+            ("3000--train-1--a--b.localhost", app("3000--train-1--a--b")),
+            ("lab--0190f2c3a1b27cc09d3e5f60718293a4.localhost", app("lab--0190f2c3a1b27cc09d3e5f60718293a4")),
+            ("x.lab--train--alice.localhost", Host::NoApp),
+            ("lab--train--alice.x.localhost", Host::NoApp),
+            ("lab--train--alice%2elocalhost", Host::Console),
+            ("lab--train--alicelocalhost", Host::Console),
+            ("notlocalhost", Host::Console),
+            ("app.localhost", Host::NoApp),
+            (".localhost", Host::NoApp),
+            ("lab--tr%61in--alice.localhost", Host::NoApp),
+            ("terminal--train--alice.localhost", Host::NoApp),
+            ("desktop--train--alice.localhost", Host::NoApp),
+            ("0--train--alice.localhost", Host::NoApp),
+            ("080--train--alice.localhost", Host::NoApp),
+            ("65536--train--alice.localhost", Host::NoApp),
+            ("lab--train--li.lei.localhost", Host::NoApp),
+            ("lab--train.localhost", Host::NoApp),
+            ("lab----alice.localhost", Host::NoApp),
+        ] {
+            assert_eq!(local.host(host), expected, "{host}");
+        }
+        let far = addresses("[gateway.apps]\ndomain = 'apps.example.org'", "https://berth.example.org");
+        assert_eq!(far.host("lab--train--alice.apps.example.org"), app("lab--train--alice"));
+        assert_eq!(far.host("lab--train--alice.evil-apps.example.org"), Host::Console);
+        assert_eq!(far.host("lab--train--alice.apps.example.org.evil.org"), Host::Console);
+        assert!(!addresses("", "https://berth.example.org").has_apps());
+    }
+
+    #[test]
+    fn every_address_leads_back() {
+        let address = |user: &str, app: &str| AppAddress {
+            app: app.parse().unwrap(),
+            whose: Whose::Named { slug: "train-1".parse().unwrap(), user: user.parse().unwrap() },
+        };
+        let local = addresses("", "http://localhost:8080");
+        let (origin, prefix) = local.of(&address("alice", "lab")).unwrap();
+        assert_eq!((origin.as_str(), prefix.as_str()), ("http://lab--train-1--alice.localhost:8080", "/"));
+        assert!(!address("li.lei", "lab").fits_a_host() && !address("a-", "lab").fits_a_host());
+        assert!(!address(&"a".repeat(32), "tensorboard").fits_a_host() || "tensorboard--train-1--".len() + 32 <= 63);
+
+        let paths = addresses(
+            "[gateway]\ndangerous_plain_http = true\n[gateway.apps]\nmode = 'path'",
+            "http://10.0.0.5:8080",
+        );
+        let (origin, prefix) = paths.of(&address("li.lei", "lab")).unwrap();
+        assert_eq!((origin.as_str(), prefix.as_str()), ("http://10.0.0.5:8081", "/li.lei/train-1/lab/"));
+        assert_eq!(paths.host("lab--train-1--alice.localhost"), Host::Console);
+    }
+
+    #[test]
+    fn paths_are_compared_segment_by_segment() {
+        let named = |path: &str| Addresses::path(path).map(|(address, length)| (address.path(), length));
+        for right in ["/alice/train/lab", "/alice/train/lab/", "/alice/train/lab/a/b", "/alice/train/lab//x"] {
+            assert_eq!(named(right), Some(("/alice/train/lab/".to_owned(), 16)), "{right}");
+        }
+        for wrong in [
+            "/", "/alice", "/alice/train", "//alice/train/lab", "/alice//train/lab", "/alice/train%2flab/x",
+            "/alice/train/%6cab/", "/alice/../lab/", "/alice/train/labx", "/alice/train/lab;x/", "/alice/train/terminal/",
+            "/Alice/train/lab/", "/alice/train/0/", "/-/train/lab/", "alice/train/lab",
+        ] {
+            assert_eq!(named(wrong), None, "{wrong}");
+        }
+    }
+}
