@@ -15,6 +15,7 @@ import { ApiError } from './api/client'
 import { Live } from './api/live'
 import { meQuery } from './api/session'
 import { LiveContext } from './app/live-context'
+import { takeTicket, TicketGate } from './app/ticket-gate'
 import { startLanguage } from './i18n/language'
 import { buildRouter, isSignedOut } from './routes'
 import { colorSchemes, readableColors, theme } from './theme'
@@ -56,6 +57,9 @@ router.subscribe('onRendered', ({ fromLocation, pathChanged }) => {
   document.querySelector<HTMLElement>('h1')?.focus()
 })
 
+// Before anything else sees the address.
+const ticket = takeTicket()
+
 async function start() {
   await startLanguage()
   const place = document.getElementById('root')
@@ -71,7 +75,9 @@ async function start() {
         >
           <Notifications position="bottom-right" />
           <LiveContext value={live}>
-            <RouterProvider router={router} />
+            <TicketGate ticket={ticket}>
+              <RouterProvider router={router} />
+            </TicketGate>
           </LiveContext>
         </MantineProvider>
       </QueryClientProvider>

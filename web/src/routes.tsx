@@ -10,7 +10,9 @@ import {
   lazyRouteComponent,
   Outlet,
   redirect,
+  useParams,
   useRouter,
+  useSearch,
 } from '@tanstack/react-router'
 
 import { ApiError } from './api/client'
@@ -18,18 +20,21 @@ import { meQuery } from './api/session'
 import { isTerminalName, MAIN_TERMINAL } from './api/terminal'
 import { Shell } from './app/shell'
 import { Trouble } from './app/trouble'
+import { EnterPage, type EnterSearch } from './pages/enter'
 import { InstancesPage, type InstancesSearch } from './pages/instances'
 import { InstancePage } from './pages/instances/instance'
 import { LoginPage, type LoginSearch } from './pages/login'
 import { NotFoundPage } from './pages/not-found'
+import { folderProblem } from './util/folder'
 import { isInstanceTab, paths } from './util/path-builder'
 
 interface Context {
   cache: QueryClient
 }
 
-interface TerminalSearch {
+interface TabSearch {
   terminal?: string
+  folder?: string
 }
 
 const root = createRootRouteWithContext<Context>()({ component: Outlet })
@@ -81,25 +86,42 @@ const newInstance = createRoute({
   component: lazyRouteComponent(() => import('./pages/instances/new'), 'NewInstancePage'),
 })
 
+// One page for all tabs, so that what is framed in one is still there after a look at another.
 const instance = createRoute({
   getParentRoute: () => signedIn,
   path: '/instances/$name',
-  component: function Overview() {
-    return <InstancePage name={instance.useParams().name} tab="overview" terminal={MAIN_TERMINAL} />
+  component: function Tabs() {
+    const { name } = instance.useParams()
+    const { tab = 'overview' } = useParams({ strict: false })
+    const { terminal = MAIN_TERMINAL, folder } = useSearch({ strict: false })
+    if (!isInstanceTab(tab)) return <NotFoundPage />
+    return <InstancePage name={name} tab={tab} terminal={terminal} folder={folder} />
   },
 })
 
+const instanceOverview = createRoute({ getParentRoute: () => instance, path: '/' })
+
 const instanceTab = createRoute({
+  getParentRoute: () => instance,
+  path: '/$tab',
+  validateSearch: ({ terminal, folder }: Record<string, unknown>): TabSearch => ({
+    ...(isTerminalName(terminal) && { terminal }),
+    ...(typeof folder === 'string' && folderProblem(folder) === null && { folder }),
+  }),
+})
+
+const enter = createRoute({
   getParentRoute: () => signedIn,
-  path: '/instances/$name/$tab',
-  validateSearch: ({ terminal }: Record<string, unknown>): TerminalSearch =>
-    isTerminalName(terminal) ? { terminal } : {},
-  component: function Tab() {
-    const { name, tab } = instanceTab.useParams()
-    const { terminal } = instanceTab.useSearch()
-    if (!isInstanceTab(tab)) return <NotFoundPage />
-    return <InstancePage name={name} tab={tab} terminal={terminal ?? MAIN_TERMINAL} />
-  },
+  path: '/enter',
+  validateSearch: ({ host, next, instance: id, app, folder }: Record<string, unknown>): EnterSearch => ({
+    ...(typeof host === 'string' && { host }),
+    ...(typeof next === 'string' && { next }),
+    ...(typeof id === 'string' && { instance: id }),
+    // A port is a number to whoever reads the address.
+    ...((typeof app === 'string' || typeof app === 'number') && { app: String(app) }),
+    ...(typeof folder === 'string' && { folder }),
+  }),
+  component: EnterPage,
 })
 
 export function isSignedOut(error: unknown): boolean {
@@ -123,7 +145,13 @@ export function buildRouter(cache: QueryClient) {
   return createRouter({
     routeTree: root.addChildren([
       login,
-      signedIn.addChildren([home, instances, newInstance, instance, instanceTab]),
+      signedIn.addChildren([
+        home,
+        instances,
+        newInstance,
+        instance.addChildren([instanceOverview, instanceTab]),
+        enter,
+      ]),
     ]),
     context: { cache },
     defaultErrorComponent: PageError,

@@ -29,3 +29,11 @@ export function shellCommand(name: string): string {
 export function logsCommand(name: string): string {
   return `berth logs -f ${quoteWord(name)}`
 }
+
+export function openCommand(name: string, app: string): string {
+  return `berth open ${quoteWord(name)} ${app}`
+}
+
+export function forwardCommand(name: string, port: number): string {
+  return `berth port-forward ${quoteWord(name)} ${port}`
+}

@@ -1,10 +1,27 @@
 // Every link of the console. Pages never spell a path themselves.
 
-export const INSTANCE_TABS = ['overview', 'terminal', 'logs'] as const
+/** Apps with pages of their own, which the console frames. */
+export const FRAMED_APPS = ['lab', 'ide', 'tensorboard'] as const
+export type FramedApp = (typeof FRAMED_APPS)[number]
+
+export const INSTANCE_TABS = [
+  'overview',
+  'lab',
+  'ide',
+  'terminal',
+  'tensorboard',
+  'desktop',
+  'ports',
+  'logs',
+] as const
 export type InstanceTab = (typeof INSTANCE_TABS)[number]
 
 export function isInstanceTab(text: string): text is InstanceTab {
   return INSTANCE_TABS.some((tab) => tab === text)
+}
+
+export function isFramedApp(text: string): text is FramedApp {
+  return FRAMED_APPS.some((app) => app === text)
 }
 
 export const paths = {
@@ -16,9 +33,31 @@ export const paths = {
     tab === 'overview'
       ? `/instances/${encodeURIComponent(name)}`
       : `/instances/${encodeURIComponent(name)}/${tab}`,
+  tensorboard: (name: string, folder: string) =>
+    `${paths.instance(name, 'tensorboard')}?folder=${encodeURIComponent(folder)}`,
+  /** A page that leads to an app at its own address: a link, so that it can be opened in another tab. */
+  enter: (instance: string, app: string, folder?: string) => {
+    const search = new URLSearchParams({ instance, app })
+    if (folder !== undefined) search.set('folder', folder)
+    return `/enter?${search}`
+  },
 } as const
 
 /** Where to go after signing in: only ever a path of this very site. */
 export function safeNext(next: string | undefined): string {
   return next && /^\/(?![/\\])/.test(next) && !next.startsWith('/login') ? next : paths.home()
+}
+
+/** Which app an address names. The instance is a slug, or an id where there is no user. */
+export interface AppHost {
+  app: string
+  instance: string
+  user?: string
+}
+
+/** Reads `lab--train--alice` or `lab--0190f2c3…`, as the hosts of apps are called; null if it is neither. */
+export function readAppHost(host: string): AppHost | null {
+  const [, app, instance, user] = /^([a-z0-9]+)--([a-z0-9](?:[a-z0-9]|-(?!-))*)(?:--(.+))?$/.exec(host) ?? []
+  if (app === undefined || instance === undefined) return null
+  return user === undefined ? { app, instance: `ins_${instance}` } : { app, instance, user }
 }

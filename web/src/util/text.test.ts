@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 
+import { leadsTo } from '../api/apps'
 import { createCommand } from './cli-command'
 import { formatAgo, formatBytes, GIB, MIB } from './format'
 import { LINE_LIMIT, LogLines, plainLine } from './log-lines'
-import { paths, safeNext } from './path-builder'
+import { paths, readAppHost, safeNext } from './path-builder'
 import { quoteWord, splitWords } from './shell-words'
 
 describe('splitWords', () => {
@@ -89,4 +90,27 @@ describe('safeNext stays on this site', () => {
 
 test('names are escaped in paths', () => {
   expect(paths.instance('a/b', 'logs')).toBe('/instances/a%2Fb/logs')
+})
+
+describe('the address of an app', () => {
+  const check = (host: string, expected: ReturnType<typeof readAppHost>) =>
+    test(host, () => expect(readAppHost(host)).toEqual(expected))
+  check('lab--train--alice', { app: 'lab', instance: 'train', user: 'alice' })
+  check('3000--train-1--a--b', { app: '3000', instance: 'train-1', user: 'a--b' })
+  check('lab--0190f2c3', { app: 'lab', instance: 'ins_0190f2c3' })
+  for (const wrong of ['', 'lab', 'lab--', '--train--alice', 'lab----alice', 'lab--../me--a', 'a/b--c--d']) {
+    check(wrong, null)
+  }
+})
+
+describe('an entry is followed only to the app that was asked for', () => {
+  const check = (entry: string, host: string, expected: boolean) =>
+    test(entry, () => expect(leadsTo(entry, host)).toBe(expected))
+  const host = 'lab--train--alice'
+  check('http://lab--train--alice.localhost:8080/.berth/enter?ticket=x', host, true)
+  check('http://localhost:8081/alice/train/lab/.berth/enter?ticket=x', host, true)
+  check('http://localhost:8081/-/ins_0190f2c3/lab/.berth/enter?ticket=x', 'lab--0190f2c3', true)
+  check('http://lab--train--bob.localhost:8080/.berth/enter?ticket=x', host, false)
+  check('http://localhost:8081/bob/train/lab/.berth/enter?ticket=x', host, false)
+  check('http://evil.example/lab--train--alice', host, false)
 })

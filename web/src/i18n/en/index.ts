@@ -1,3 +1,4 @@
+import apps from './apps.json'
 import common from './common.json'
 import create from './create.json'
 import errors from './errors.json'
@@ -5,4 +6,4 @@ import instances from './instances.json'
 import session from './session.json'
 import streams from './streams.json'
 
-export const resources = { common, create, errors, instances, session, streams }
+export const resources = { apps, common, create, errors, instances, session, streams }

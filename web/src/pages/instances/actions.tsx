@@ -11,6 +11,7 @@ import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { IconPlay, IconRestart, IconStop, IconTerminal, IconTrash } from '../../ui/icons'
 import { paths } from '../../util/path-builder'
+import { OpenMenu } from './open-menu'
 
 const ICONS = {
   terminal: IconTerminal,
@@ -62,6 +63,7 @@ export function InstanceActions({ instance, compact, onDeleted }: Props) {
 
   return (
     <Group gap={compact ? 2 : 'xs'} wrap={compact ? 'nowrap' : 'wrap'}>
+      <OpenMenu instance={instance} compact={compact} />
       {ORDER.map((action) => (
         <ActionButton
           key={action}

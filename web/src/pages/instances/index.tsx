@@ -17,6 +17,7 @@ import { paths } from '../../util/path-builder'
 import { InstanceActions } from './actions'
 import { Resources } from './resources'
 import { InstanceState } from './state'
+import { TensorboardButton } from './tensorboard-dialog'
 
 const route = getRouteApi('/signed-in/instances')
 
@@ -33,7 +34,7 @@ export function InstancesPage() {
     <Stack>
       <Group justify="space-between">
         <PageTitle>{t('title')}</PageTitle>
-        {!empty && <CreateButton />}
+        {!empty && <Buttons />}
       </Group>
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <Loading />}
@@ -42,11 +43,20 @@ export function InstancesPage() {
           icon={<IconBox size={48} stroke={1.25} />}
           title={t('empty.title')}
           text={t('empty.text')}
-          action={<CreateButton />}
+          action={<Buttons />}
         />
       )}
       {data && !empty && <InstanceList instances={data} />}
     </Stack>
+  )
+}
+
+function Buttons() {
+  return (
+    <Group gap="xs">
+      <TensorboardButton />
+      <CreateButton />
+    </Group>
   )
 }
 

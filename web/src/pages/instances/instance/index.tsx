@@ -2,7 +2,7 @@ import { Group, Skeleton, Stack, Tabs } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../../app/trouble'
@@ -10,11 +10,23 @@ import { instanceQuery } from '../../../api/instances'
 import type { Instance } from '../../../api/types'
 import { PageTitle } from '../../../ui/page-title'
 import { never } from '../../../util/never'
-import { INSTANCE_TABS, type InstanceTab, isInstanceTab, paths } from '../../../util/path-builder'
+import {
+  type FramedApp,
+  INSTANCE_TABS,
+  type InstanceTab,
+  isFramedApp,
+  isInstanceTab,
+  paths,
+} from '../../../util/path-builder'
 import { InstanceActions } from '../actions'
 import { InstanceState } from '../state'
+import { DesktopTab } from './desktop'
+import { FramedAppView } from './framed-app'
+import classes from './index.module.css'
 import { LogsTab } from './logs'
 import { OverviewTab } from './overview'
+import { PortsTab } from './ports'
+import { TensorboardTab } from './tensorboard'
 import { TerminalTab } from './terminal'
 
 interface Props {
@@ -22,17 +34,21 @@ interface Props {
   tab: InstanceTab
   /** Which of the instance's terminals. */
   terminal: string
+  /** What TensorBoard shows. */
+  folder?: string
 }
 
-export function InstancePage({ name, tab, terminal }: Props) {
+/** Tabs that are as long as what they say; the others fill the window below the header. */
+const LONG: readonly InstanceTab[] = ['overview', 'ports']
+
+export function InstancePage({ name, tab, terminal, folder }: Props) {
   const { t } = useTranslation('instances')
   const { data: instance, error, isPending, refetch } = useQuery(instanceQuery(name))
   const title = instance?.name ?? name
   return (
-    // The terminal and the log fill the window below the header.
     <Stack
       gap="sm"
-      h={tab === 'overview' ? undefined : 'calc(100dvh - 56px - 2 * var(--app-shell-padding))'}
+      h={LONG.includes(tab) ? undefined : 'calc(100dvh - 56px - 2 * var(--app-shell-padding))'}
       mih={420}
     >
       <Group justify="space-between" gap="sm">
@@ -52,7 +68,12 @@ export function InstancePage({ name, tab, terminal }: Props) {
       {isPending && <Skeleton className="after-a-moment" height={240} />}
       {instance && (
         <InstanceTabs name={name} tab={tab} label={t('tab.label', { name: title })}>
-          <TabContent instance={instance} tab={tab} terminal={terminal} />
+          <FramedPanels key={instance.id} instance={instance} tab={tab} folder={folder} />
+          {!isFramedApp(tab) && (
+            <Panel tab={tab}>
+              <TabContent instance={instance} tab={tab} terminal={terminal} />
+            </Panel>
+          )}
         </InstanceTabs>
       )}
     </Stack>
@@ -89,31 +110,72 @@ function InstanceTabs({ name, tab, label, children }: TabsProps) {
       value={tab}
       onChange={choose}
       activateTabWithKeyboard={false}
+      // A framed page that were taken off the screen would begin anew.
+      keepMountedMode="display-none"
       display="flex"
       flex={1}
       mih={0}
       style={{ flexDirection: 'column' }}
     >
-      <Tabs.List aria-label={label} mb="sm">
+      <Tabs.List aria-label={label} mb="sm" className={classes.list}>
         {INSTANCE_TABS.map((value) => (
-          <Tabs.Tab key={value} value={value}>
+          <Tabs.Tab key={value} value={value} className={classes.tab}>
             {t(`tab.${value}`)}
           </Tabs.Tab>
         ))}
       </Tabs.List>
-      <Tabs.Panel value={tab} flex={1} mih={0} display="flex" style={{ flexDirection: 'column' }}>
-        {children}
-      </Tabs.Panel>
+      {children}
     </Tabs>
   )
 }
 
-function TabContent({ instance, tab, terminal }: { instance: Instance; tab: InstanceTab; terminal: string }) {
+function Panel({ tab, children }: { tab: InstanceTab; children: ReactNode }) {
+  return (
+    <Tabs.Panel value={tab} className={classes.panel}>
+      {children}
+    </Tabs.Panel>
+  )
+}
+
+interface FramedPanelsProps {
+  instance: Instance
+  tab: InstanceTab
+  folder?: string
+}
+
+/** Every framed app that was looked at stays on the page, so that coming back to it finds it as it was. */
+function FramedPanels({ instance, tab, folder }: FramedPanelsProps) {
+  const [seen, setSeen] = useState<readonly FramedApp[]>([])
+  const [board, setBoard] = useState(folder)
+  if (isFramedApp(tab) && !seen.includes(tab)) setSeen([...seen, tab])
+  if (tab === 'tensorboard' && folder !== undefined && folder !== board) setBoard(folder)
+  return seen.map((app) => (
+    <Panel key={app} tab={app}>
+      {app === 'tensorboard' ? (
+        <TensorboardTab instance={instance} folder={board} />
+      ) : (
+        <FramedAppView instance={instance} app={app} />
+      )}
+    </Panel>
+  ))
+}
+
+interface TabContentProps {
+  instance: Instance
+  tab: Exclude<InstanceTab, FramedApp>
+  terminal: string
+}
+
+function TabContent({ instance, tab, terminal }: TabContentProps) {
   switch (tab) {
     case 'overview':
       return <OverviewTab instance={instance} />
     case 'terminal':
       return <TerminalTab instance={instance} terminal={terminal} />
+    case 'desktop':
+      return <DesktopTab instance={instance} />
+    case 'ports':
+      return <PortsTab instance={instance} />
     case 'logs':
       return <LogsTab instance={instance} />
     default:

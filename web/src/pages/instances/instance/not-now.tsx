@@ -7,17 +7,23 @@ import { useAsk } from '../actions'
 
 interface Props {
   instance: Instance
-  action: 'terminal' | 'logs'
+  action: 'terminal' | 'logs' | 'open'
 }
+
+const WORDS = {
+  terminal: 'terminal.needs_running',
+  logs: 'logs.not_yet',
+  open: 'apps:needs_running',
+} as const
 
 /** In place of a tab's content that needs another state; with the way there, if there is one. */
 export function NotNow({ instance, action }: Props) {
-  const { t } = useTranslation(['streams', 'instances', 'common'])
+  const { t } = useTranslation(['streams', 'instances', 'apps', 'common'])
   const { mutate, isPending } = useAsk(instance)
   const state = t(`instances:state.${instance.status.state}`)
   return (
     <Stack align="flex-start">
-      <Text>{t(action === 'terminal' ? 'terminal.needs_running' : 'logs.not_yet', { state })}</Text>
+      <Text>{t(WORDS[action], { state })}</Text>
       {instance.actions.includes('start') && (
         <Button leftSection={<IconPlay size={18} />} loading={isPending} onClick={() => mutate('start')}>
           {t('instances:start_it', { name: instance.name })}

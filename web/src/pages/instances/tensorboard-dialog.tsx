@@ -1,0 +1,82 @@
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+
+import { Trouble } from '../../app/trouble'
+import { createTensorboard } from '../../api/apps'
+import { refetchInstances } from '../../api/instances'
+import { Dialog } from '../../ui/dialog'
+import { IconChart } from '../../ui/icons'
+import { ignoreComposingEnter } from '../../util/composing'
+import { folderProblem, HOME } from '../../util/folder'
+import { paths } from '../../util/path-builder'
+
+/** TensorBoard over a folder, without an instance to do it in: for runs that have ended, and images without it. */
+export function TensorboardButton() {
+  const { t } = useTranslation('apps')
+  const [opened, setOpened] = useState(false)
+  return (
+    <>
+      <Button variant="default" leftSection={<IconChart size={18} />} onClick={() => setOpened(true)}>
+        {t('own_board.button')}
+      </Button>
+      <Dialog opened={opened} title={t('own_board.title')} onClose={() => setOpened(false)}>
+        <BoardForm onClose={() => setOpened(false)} />
+      </Dialog>
+    </>
+  )
+}
+
+function BoardForm({ onClose }: { onClose: () => void }) {
+  const { t } = useTranslation(['apps', 'common'])
+  const cache = useQueryClient()
+  const navigate = useNavigate()
+  const form = useForm({
+    initialValues: { folder: HOME },
+    validate: {
+      folder: (text) => {
+        const problem = folderProblem(text.trim())
+        return problem && t(`folder.${problem}`)
+      },
+    },
+  })
+  const create = useMutation({
+    mutationFn: ({ folder }: { folder: string }) => createTensorboard(folder.trim()),
+    onSuccess: async (instance, { folder }) => {
+      await refetchInstances(cache)
+      onClose()
+      await navigate({ href: paths.tensorboard(instance.name, folder.trim()) })
+    },
+  })
+  return (
+    <form
+      noValidate
+      onKeyDownCapture={ignoreComposingEnter}
+      onSubmit={form.onSubmit((values) => create.mutate(values))}
+    >
+      <Stack>
+        <Text size="sm">{t('own_board.text')}</Text>
+        {create.error && <Trouble error={create.error} />}
+        <TextInput
+          label={t('folder.label')}
+          description={t('own_board.folder_help')}
+          spellCheck={false}
+          autoCapitalize="none"
+          data-autofocus
+          {...form.getInputProps('folder')}
+        />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t('common:cancel')}
+          </Button>
+          <Button type="submit" loading={create.isPending}>
+            {t('own_board.create')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
