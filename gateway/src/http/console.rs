@@ -1,24 +1,32 @@
 //! The console: files that were built into this binary.
 
-use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
-use crate::error::Error;
+use crate::{app::App, error::Error, proxy::address::Addresses};
 
 #[derive(RustEmbed)]
 #[folder = "../web/dist"]
 struct Files;
 
-/// Nothing but our own files runs in the console, and nobody frames it.
-const CSP: HeaderValue = HeaderValue::from_static(
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \
-     frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'",
-);
+/// Nothing but our own files runs in the console, and nobody frames it. It frames the apps of instances.
+const CSP: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \
+    frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'; frame-src ";
 
 /// A file of the console; every address that is not a file is a page of it.
-pub(super) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Result<Response, Error> {
+pub(super) async fn serve(
+    State(app): State<Arc<App>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
     if method != Method::GET && method != Method::HEAD {
         return Err(Error::NoSuchRoute);
     }
@@ -30,7 +38,12 @@ pub(super) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Resul
         None if hashed => return Err(Error::NoSuchRoute),
         None => Files::get("index.html").ok_or(Error::NoSuchRoute)?,
     };
-    Ok(answer(file, hashed, &headers))
+    let frames = app.addresses.get().map_or_else(|| "'none'".to_owned(), Addresses::frames);
+    let policy =
+        HeaderValue::try_from(format!("{CSP}{frames}")).map_err(|cause| Error::Internal(cause.into()))?;
+    let mut response = answer(file, hashed, &headers);
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    Ok(response)
 }
 
 fn answer(file: EmbeddedFile, hashed: bool, request: &HeaderMap) -> Response {
@@ -49,7 +62,6 @@ fn answer(file: EmbeddedFile, hashed: bool, request: &HeaderMap) -> Response {
     }
     let caching = if hashed { "public, max-age=31536000, immutable" } else { "no-cache" };
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
-    headers.insert(header::CONTENT_SECURITY_POLICY, CSP);
     response
 }
 

@@ -1,4 +1,4 @@
-//! A port inside an instance as a WebSocket: binary messages are its bytes.
+//! A port inside an instance as a WebSocket: binary messages are its bytes, and `close_stdin` ends those to it.
 //!
 //! The agent dials inside the instance's own network and hands over the connected socket, so what is reached is always
 //! that instance's loopback and never the host's.
@@ -83,7 +83,11 @@ impl relay::Sink for Asks {
         self.0.write_all(&bytes).await.is_ok()
     }
 
-    async fn word(&mut self, _: FromClient) -> bool {
-        true
+    async fn word(&mut self, word: FromClient) -> bool {
+        match word {
+            // The client has said all, and waits for the answer.
+            FromClient::CloseStdin {} => self.0.shutdown().await.is_ok(),
+            FromClient::Resize(_) | FromClient::Signal(_) => true,
+        }
     }
 }

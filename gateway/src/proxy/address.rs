@@ -138,6 +138,15 @@ impl Addresses {
         !matches!(self.apps, Place::Nowhere)
     }
 
+    /// What a page of the console may frame, as a content security policy says it.
+    pub(crate) fn frames(&self) -> String {
+        match &self.apps {
+            Place::Hosts { scheme, domain, port } => format!("{scheme}://*.{domain}{port}"),
+            Place::Paths { origin } => origin.clone(),
+            Place::Nowhere => "'none'".to_owned(),
+        }
+    }
+
     /// Whether apps are told apart by their path.
     pub(crate) fn by_path(&self) -> bool {
         matches!(self.apps, Place::Paths { .. })
@@ -255,6 +264,7 @@ mod tests {
             whose: Whose::Named { slug: "train-1".parse().unwrap(), user: user.parse().unwrap() },
         };
         let local = addresses("", "http://localhost:8080");
+        assert_eq!(local.frames(), "http://*.localhost:8080");
         let (origin, prefix) = local.of(&address("alice", "lab")).unwrap();
         assert_eq!((origin.as_str(), prefix.as_str()), ("http://lab--train-1--alice.localhost:8080", "/"));
         assert!(!address("li.lei", "lab").fits_a_host() && !address("a-", "lab").fits_a_host());
@@ -264,6 +274,7 @@ mod tests {
             "[gateway]\ndangerous_plain_http = true\n[gateway.apps]\nmode = 'path'",
             "http://10.0.0.5:8080",
         );
+        assert_eq!(paths.frames(), "http://10.0.0.5:8081");
         let (origin, prefix) = paths.of(&address("li.lei", "lab")).unwrap();
         assert_eq!((origin.as_str(), prefix.as_str()), ("http://10.0.0.5:8081", "/li.lei/train-1/lab/"));
         assert_eq!(paths.host("lab--train-1--alice.localhost"), Host::Console);
