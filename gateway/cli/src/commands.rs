@@ -4,11 +4,13 @@ pub(crate) mod completion;
 pub(crate) mod create;
 pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod forward;
 pub(crate) mod keys;
 pub(crate) mod lifecycle;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logs;
+pub(crate) mod open;
 pub(crate) mod people;
 pub(crate) mod terminals;
 
@@ -48,6 +50,9 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Exec(arguments) => exec::exec(arguments, &session()?).await,
         Command::Terminal(arguments) => exec::terminal(&arguments, &session()?).await,
         Command::Terminals(arguments) => terminals::terminals(&arguments, &session()?).await,
+        Command::Open(arguments) => open::open(arguments, &session()?).await,
+        Command::PortForward(arguments) => forward::port_forward(&arguments, &session()?).await,
+        Command::Tensorboard(arguments) => open::tensorboard(arguments, &session()?).await,
         Command::Images(arguments) => list::images(&arguments, &session()?).await,
         Command::Nodes(arguments) => list::nodes(&arguments, &session()?).await,
         Command::Doctor(arguments) => doctor::doctor(&arguments, words).await,

@@ -5,6 +5,7 @@
 //! [`words`], in English and Chinese; the help is English.
 
 mod attach;
+mod browser;
 mod commands;
 mod config;
 mod failure;
@@ -78,6 +79,15 @@ enum Command {
     Terminal(commands::exec::Terminal),
     /// List an instance's terminals, or close some
     Terminals(commands::terminals::Terminals),
+    /// Open a tool of an instance, or a port of it, in the browser
+    ///
+    /// The browser is signed in by the address itself, which works once and for less than a minute. `$BROWSER` names
+    /// the browser; where there is none the address is printed.
+    Open(commands::open::Open),
+    /// Make ports of an instance ports of this machine
+    PortForward(commands::forward::PortForward),
+    /// Show a folder in TensorBoard, in an instance of its own
+    Tensorboard(commands::open::Tensorboard),
     /// List the images that start without a download
     Images(commands::list::Json),
     /// List the machines that run instances
@@ -157,6 +167,9 @@ mod tests {
             "berth ps",
             "berth rm a b c",
             "berth logs -f --tail 10 a1",
+            "berth open a1",
+            "berth open a1 3000 --print",
+            "berth port-forward a1 8888 0:8080",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");
         }

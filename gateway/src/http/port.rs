@@ -87,7 +87,7 @@ impl relay::Sink for Asks {
         match word {
             // The client has said all, and waits for the answer.
             FromClient::CloseStdin {} => self.0.shutdown().await.is_ok(),
-            FromClient::Resize(_) | FromClient::Signal(_) => true,
+            FromClient::Resize(_) | FromClient::Signal(_) | FromClient::Ack(_) => true,
         }
     }
 }
