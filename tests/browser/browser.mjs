@@ -3,13 +3,16 @@
 // Debian's own Chromium, so that nothing is downloaded. A page that logs an error or throws fails the walk.
 
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { chromium } from 'playwright-core'
 
 /** Far longer than anything takes, for a machine that is busy with other tests. */
 const LIMIT_MS = 30_000
+
+/** The same for an app that starts, in an instance that shares the machine with all other tests. */
+export const APP_LIMIT_MS = 120_000
 
 const CHROMIUM = {
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
@@ -40,16 +43,17 @@ function needed(name) {
  * Walks in a fresh browser. `walk` gets a page and `shoot`, which keeps a screenshot.
  *
  * @param {string} name names the screenshots
- * @param {import('playwright-core').BrowserContextOptions} options
+ * @param {import('playwright-core').BrowserContextOptions & { gatewayGoes?: boolean }} options with `gatewayGoes` it is
+ *   no error of the page that the gateway cannot be reached
  * @param {(page: import('playwright-core').Page, shoot: (step: string) => Promise<void>) => Promise<void>} walk
  */
-export async function inBrowser(name, options, walk) {
+export async function inBrowser(name, { gatewayGoes = false, ...options }, walk) {
   const browser = await chromium.launch(CHROMIUM)
   try {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
     const page = await context.newPage()
     page.setDefaultTimeout(LIMIT_MS)
-    const errors = watch(page)
+    const errors = watch(page, gatewayGoes)
     const shoot = async (step) => {
       await page.screenshot({ path: join(screenshots, `${name}-${step}.png`) })
     }
@@ -66,14 +70,28 @@ export async function inBrowser(name, options, walk) {
   }
 }
 
-function watch(page) {
+/** Whether something comes from the console, and not from a page of an instance. */
+function isOurs(url) {
+  return url === '' || url.startsWith(site.url)
+}
+
+const UNREACHABLE = /net::ERR_(CONNECTION|EMPTY|INCOMPLETE)|WebSocket connection to/
+
+function watch(page, gatewayGoes) {
   const errors = []
-  page.on('pageerror', (error) => errors.push(`${error.stack ?? error}`))
+  page.on('pageerror', (error) => {
+    const said = `${error.stack ?? error}`
+    const [from = site.url] = said.match(/https?:\/\/[^\s)]+/) ?? []
+    if (isOurs(from)) errors.push(said)
+  })
   page.on('console', (message) => {
     if (message.type() !== 'error') return
     const { url } = message.location()
+    // What is framed answers for itself.
+    if (!isOurs(url)) return
     // Not to be signed in is no error, but Chromium logs every answer of that kind as one.
     if (/\/api\/v1\/(me|session)$/.test(url) && message.text().includes('401')) return
+    if (gatewayGoes && UNREACHABLE.test(message.text())) return
     errors.push(`${message.text()} (${url})`)
   })
   return errors
@@ -86,4 +104,34 @@ export async function signIn(page) {
   await page.getByLabel('Password', { exact: true }).fill(site.password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor({ state: 'hidden' })
+}
+
+/** Tells whoever runs the walk. */
+export function signal(name, text = '') {
+  writeFileSync(join(needed('SIGNALS'), name), text)
+}
+
+/** Waits until whoever runs the walk has told it. */
+export async function signalled(name) {
+  const path = join(needed('SIGNALS'), name)
+  const until = Date.now() + LIMIT_MS
+  while (!existsSync(path)) {
+    assert(Date.now() < until, `nobody said ${name}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** What the terminal shows, line by line. */
+export async function terminalShows(page, line) {
+  await page.waitForFunction((line) => {
+    const rows = [...document.querySelectorAll('.xterm-rows > div')]
+    // A terminal fills the rest of its lines with no-break spaces.
+    return rows.some((row) => row.textContent.replaceAll('\u00a0', ' ').trim() === line)
+  }, line)
+}
+
+/** The framed app of that title, once it is there. */
+export async function framed(page, title) {
+  await page.locator(`iframe[title="${title}"]`).waitFor({ timeout: APP_LIMIT_MS })
+  return page.frameLocator(`iframe[title="${title}"]`)
 }

@@ -3,20 +3,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { inBrowser, signIn, site } from './browser.mjs'
+import { inBrowser, signIn, site, terminalShows } from './browser.mjs'
 
 /** The state beside the heading of an instance's page. */
 async function becomes(page, state) {
   await page.locator('[aria-live=polite]').getByText(state, { exact: true }).waitFor()
-}
-
-/** What the terminal shows, line by line. */
-async function terminalShows(page, line) {
-  await page.waitForFunction((line) => {
-    const rows = [...document.querySelectorAll('.xterm-rows > div')]
-    // A terminal fills the rest of its lines with no-break spaces.
-    return rows.some((row) => row.textContent.replaceAll('\u00a0', ' ').trim() === line)
-  }, line)
 }
 
 test('an instance from its making to its end', async () => {

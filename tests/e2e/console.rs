@@ -1,8 +1,17 @@
-//! The console in a real browser: runs the walks of `tests/browser/`.
+//! The console and the apps in a real browser: runs the walks of `tests/browser/`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use tests::{OrFail as _, World};
+use tests::{OrFail as _, World, wait_until};
+
+/// The images that ship the tools; `make images` makes them.
+const LAB: &str = "localhost/berth/lab:latest";
+const DESKTOP: &str = "localhost/berth/desktop:latest";
+/// How long one walk may take, on a machine that is busy with others.
+const WALK_LIMIT: Duration = Duration::from_mins(4);
 
 /// Where screenshots are kept: `BERTH_SHOTS`, else beside what cargo builds, never in the clone.
 fn screenshots() -> PathBuf {
@@ -13,35 +22,129 @@ fn screenshots() -> PathBuf {
     folder
 }
 
-/// All `*.test.mjs`.
-fn walks(folder: &Path) -> Vec<PathBuf> {
-    let files = folder.read_dir().or_fail("list the walks");
-    let mut walks: Vec<_> = files.map(|file| file.or_fail("list the walks").path()).collect();
-    walks.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
-    walks.sort();
-    assert!(!walks.is_empty(), "there are no walks");
-    walks
+/// Walks `tests/browser/<name>.test.mjs` at the console of `world`, as its user.
+async fn walk(world: &World, name: &str) {
+    walking(world, name).await;
 }
 
-#[tokio::test]
-async fn the_console_works_in_a_browser() {
+/// The same, on its own: what it returns borrows nothing, so that the world can be changed meanwhile.
+fn walking(world: &World, name: &str) -> impl Future<Output = ()> + use<> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
     assert!(
         folder.join("node_modules/playwright-core").exists(),
         "playwright-core is not installed: run `make browser`"
     );
-    let world = World::start().await;
-    let output = tokio::process::Command::new("node")
-        .args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
-        .args(walks(&folder))
+    let mut node = tokio::process::Command::new("node");
+    node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
+        .arg(folder.join(format!("{name}.test.mjs")))
         .env("URL", world.console())
         .env("PASSWORD", world.password())
         .env("SCREENSHOTS", screenshots())
-        .kill_on_drop(true)
-        .output();
-    let output = tokio::time::timeout(std::time::Duration::from_mins(3), output).await;
-    let output = output.or_fail("wait for the browser").or_fail("run node");
-    let told = String::from_utf8_lossy(&output.stdout);
-    let more = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}\n{more}");
+        .env("SIGNALS", world.data())
+        .kill_on_drop(true);
+    async move {
+        let output = tokio::time::timeout(WALK_LIMIT, node.output()).await;
+        let output = output.or_fail("wait for the browser").or_fail("run node");
+        let told = String::from_utf8_lossy(&output.stdout);
+        let more = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}\n{more}");
+    }
+}
+
+/// A running instance, with room for what is run in it.
+async fn create(world: &World, name: &str, image: &str) {
+    world.berth(&["create", name, "--image", image, "--cpus", "2", "-m", "3G", "--wait"]).await.succeeded();
+}
+
+/// Runs a program in an instance and gives back what it printed.
+async fn run(world: &World, name: &str, argv: &[&str]) -> String {
+    world.berth(&[&["exec", name, "--"], argv].concat()).await.succeeded()
+}
+
+#[tokio::test]
+async fn the_console_works_in_a_browser() {
+    walk(&World::start().await, "console").await;
+}
+
+#[tokio::test]
+async fn a_cell_runs_in_jupyterlab() {
+    let world = World::start().await;
+    create(&world, "notes", LAB).await;
+    walk(&world, "lab").await;
+}
+
+#[tokio::test]
+async fn a_file_is_edited_in_vs_code_and_its_terminal_works() {
+    let world = World::start().await;
+    create(&world, "code", tests::IMAGE).await;
+    run(&world, "code", &["sh", "-c", "mkdir -p /userhome/work && echo first > /userhome/work/notes.txt"])
+        .await;
+    walk(&world, "ide").await;
+    let saved = run(&world, "code", &["cat", "/userhome/work/notes.txt"]).await;
+    assert!(saved.starts_with("written in the browser"), "{saved}");
+    assert_eq!(run(&world, "code", &["cat", "/userhome/work/from-terminal"]).await, "42\n");
+}
+
+/// Writes the events of a short training run without any framework.
+const RUN: &str = "
+import time
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+writer = EventFileWriter('/userhome/runs/first')
+for step in range(100):
+    value = Summary.Value(tag='loss', simple_value=1 / (step + 1))
+    writer.add_event(Event(step=step, wall_time=time.time(), summary=Summary(value=[value])))
+writer.close()
+";
+
+#[tokio::test]
+async fn a_chart_is_drawn_in_tensorboard() {
+    let world = World::start().await;
+    create(&world, "train", LAB).await;
+    run(&world, "train", &["python3", "-c", RUN]).await;
+    walk(&world, "tensorboard").await;
+}
+
+/// Where the pointer is on the screen of the instance: asks the X server itself.
+const POINTER: &str = "
+import ctypes, glob
+x11 = ctypes.CDLL('libX11.so.6')
+x11.XOpenDisplay.restype = ctypes.c_void_p
+screen = glob.glob('/tmp/.X11-unix/X*')[0].rsplit('X', 1)[1]
+display = ctypes.c_void_p(x11.XOpenDisplay(f':{screen}'.encode()))
+root, child, mask = ctypes.c_ulong(), ctypes.c_ulong(), ctypes.c_uint()
+x, y, in_x, in_y = (ctypes.c_int() for _ in range(4))
+x11.XDefaultRootWindow.restype = ctypes.c_ulong
+window = ctypes.c_ulong(x11.XDefaultRootWindow(display))
+refs = (root, child, x, y, in_x, in_y, mask)
+x11.XQueryPointer(display, window, *(ctypes.byref(ref) for ref in refs))
+print(x.value, y.value)
+";
+
+#[tokio::test]
+async fn the_mouse_moves_on_the_desktop() {
+    let world = World::start().await;
+    create(&world, "screen", DESKTOP).await;
+    walk(&world, "desktop").await;
+    // The walk leaves the mouse there, in the desktop's own pixels.
+    let wanted =
+        std::fs::read_to_string(world.data().join("pointer")).or_fail("read where the mouse was put");
+    assert_eq!(run(&world, "screen", &["python3", "-c", POINTER]).await.trim(), wanted);
+}
+
+#[tokio::test]
+async fn a_shell_is_the_same_after_the_gateway_was_killed() {
+    let mut world = World::start().await;
+    create(&world, "shell", tests::IMAGE).await;
+    let walked = walking(&world, "terminal");
+    let (asked, done) = (world.data().join("kill-the-gateway"), world.data().join("gateway-is-back"));
+    let killing = async {
+        wait_until("the walk wants the gateway killed", WALK_LIMIT, async || asked.exists().then_some(()))
+            .await;
+        world.kill_gateway();
+        world.start_gateway().await;
+        std::fs::write(done, "").or_fail("tell the walk");
+    };
+    tokio::join!(walked, killing);
 }

@@ -1,0 +1,49 @@
+// The desktop in the console: it is shown, and the mouse moves on it.
+
+import assert from 'node:assert/strict'
+import test from 'node:test'
+
+import { APP_LIMIT_MS, inBrowser, signal, signIn, site } from './browser.mjs'
+
+/** What the screen shows; two texts that differ are two pictures. */
+function picture(page) {
+  return page.locator('canvas').evaluate((canvas) => canvas.toDataURL())
+}
+
+test('the mouse moves on the desktop', async () => {
+  await inBrowser('desktop', { locale: 'en-GB' }, async (page, shoot) => {
+    await signIn(page)
+    await page.goto(`${site.url}/instances/screen/desktop`)
+    await page.getByText('Connected', { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
+    const screen = page.getByRole('application', { name: 'Desktop of screen' }).locator('canvas')
+    // The desktop takes the size of the window before anything is measured on it.
+    await page.waitForFunction(() => {
+      const canvas = document.querySelector('canvas')
+      return canvas.width === canvas.clientWidth && canvas.width !== 1440
+    })
+    const box = await screen.boundingBox()
+    const x = Math.round(box.width / 2)
+    const y = Math.round(box.height / 2)
+    await shoot('1-desktop')
+
+    const before = await picture(page)
+    await screen.click({ button: 'right', position: { x, y } })
+    await page.waitForFunction(
+      (before) => document.querySelector('canvas').toDataURL() !== before,
+      before,
+      { timeout: APP_LIMIT_MS },
+    )
+    await shoot('2-menu')
+    await page.keyboard.press('Escape')
+
+    await page.getByRole('button', { name: 'Clipboard of the desktop' }).click()
+    await page.getByRole('textbox', { name: 'Clipboard of the desktop' }).fill('你好')
+    await shoot('3-clipboard')
+    await page.getByRole('button', { name: 'Send to the desktop' }).click()
+
+    await screen.hover({ position: { x: x - 100, y: y - 50 } })
+    await screen.hover({ position: { x, y } })
+    assert.equal(await page.getByText('Connected', { exact: true }).count(), 1)
+    signal('pointer', `${x} ${y}`)
+  })
+})

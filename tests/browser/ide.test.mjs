@@ -1,0 +1,27 @@
+// VS Code in the console: a file is edited and saved, and its terminal works.
+
+import test from 'node:test'
+
+import { APP_LIMIT_MS, framed, inBrowser, signIn, site } from './browser.mjs'
+
+test('a file is edited in VS Code', async () => {
+  await inBrowser('ide', { locale: 'en-GB' }, async (page, shoot) => {
+    await signIn(page)
+    await page.goto(`${site.url}/instances/code/ide`)
+    const ide = await framed(page, 'VS Code of code')
+    await ide.getByRole('treeitem', { name: 'work' }).click({ timeout: APP_LIMIT_MS })
+    await ide.getByRole('treeitem', { name: 'notes.txt' }).dblclick()
+    await ide.locator('.monaco-editor .view-line').getByText('first').click()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('written in the browser\n')
+    await page.keyboard.press('Control+S')
+    await ide.locator('.tab.active:not(.dirty)').getByText('notes.txt').waitFor()
+    await shoot('1-saved')
+
+    await page.keyboard.press('Control+Backquote')
+    await ide.locator('.terminal.xterm .xterm-screen').click({ timeout: APP_LIMIT_MS })
+    await page.keyboard.type('echo $((6*7)) > /userhome/work/from-terminal\n')
+    await ide.getByRole('treeitem', { name: 'from-terminal' }).waitFor({ timeout: APP_LIMIT_MS })
+    await shoot('2-terminal')
+  })
+})
