@@ -20,8 +20,8 @@ use std::{
 };
 
 use envd_api::agent::{
-    Call, ChunkReader, ChunkWriter, Exec, Passed, ProtocolError, Received, Refusal, Terminal, TerminalsAct,
-    TerminalsCall, TerminalsReport, read_message, receive_reply,
+    AppCall, AppReport, Call, ChunkReader, ChunkWriter, Exec, Passed, ProtocolError, Received, Refusal,
+    Terminal, TerminalsAct, TerminalsCall, TerminalsReport, read_message, receive_reply,
 };
 use gateway_api::InstanceId;
 use serde::de::DeserializeOwned;
@@ -137,6 +137,11 @@ impl Agents {
         terminal: Terminal,
     ) -> Result<Process, AgentError> {
         self.process(instance, Call::Terminal(terminal)).await
+    }
+
+    /// Looks at an app of the instance, or changes it. Answers with what is, once that has begun.
+    pub(crate) async fn app(&self, instance: &InstanceId, call: AppCall) -> Result<AppReport, AgentError> {
+        self.report(instance, Call::App(call)).await
     }
 
     /// The persistent terminals of the instance, after `act`.

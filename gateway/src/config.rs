@@ -142,12 +142,6 @@ impl Config {
         Self::from_parts(&data, &text, variable)
     }
 
-    /// All defaults, with `data` as the data directory.
-    #[cfg(test)]
-    pub(crate) fn for_tests(data: &Path) -> Self {
-        Self::from_parts(data, "", |_| None).unwrap()
-    }
-
     pub(crate) fn from_parts(
         data: &Path,
         text: &str,

@@ -92,7 +92,8 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         let _ = app.certificates.set(certificates.clone());
     }
     let address = doors.site.listener.local_addr()?;
-    let addresses = Addresses::new(&app.config, app.config.console(address), None);
+    let apps = doors.apps.as_ref().and_then(|door| door.listener.local_addr().ok());
+    let addresses = Addresses::new(&app.config, app.config.console(address), apps);
     let _ = app.addresses.set(addresses);
     if let Some(listener) = doors.metrics {
         metrics::serve(listener, &app)?;
@@ -107,7 +108,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     say(&welcome(&app.config.console(address), admin));
     tracing::info!(%address, "ready");
     service::ready(&app);
-    http::serve(doors.site, Arc::clone(&app)).await?;
+    http::serve(doors.site, doors.apps, Arc::clone(&app)).await?;
     tasks.stop(SHUTDOWN_GRACE).await;
     app.store.close().await;
     Ok(ExitCode::SUCCESS)

@@ -234,7 +234,7 @@ mod tests {
         let own = figures.local_addr().unwrap();
         serve(figures, &app).unwrap();
         let serving = Arc::clone(&app);
-        tasks.spawn("site", async move { crate::http::serve(doors.site, serving).await.unwrap() });
+        tasks.spawn("site", async move { crate::http::serve(doors.site, None, serving).await.unwrap() });
 
         let missing = get(site, "/api/v1/instances/%3Cscript%3E").await;
         assert!(missing.starts_with("HTTP/1.1 401"), "{missing}");

@@ -31,6 +31,11 @@ impl Tasks {
         self.stop.clone()
     }
 
+    /// Waits until the process stops and every task has ended.
+    pub(crate) async fn ended(&self) {
+        self.tracker.wait().await;
+    }
+
     /// Tells all tasks to stop and waits for them, but no longer than `grace`.
     pub(crate) async fn stop(&self, grace: Duration) {
         self.stop.cancel();

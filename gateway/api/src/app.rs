@@ -31,8 +31,7 @@ pub struct NotAnApp(String);
 
 impl AppName {
     /// Those with a name.
-    pub const NAMED: [Self; 5] =
-        [Self::Lab, Self::Ide, Self::Tensorboard, Self::Desktop, Self::Terminal];
+    pub const NAMED: [Self; 5] = [Self::Lab, Self::Ide, Self::Tensorboard, Self::Desktop, Self::Terminal];
 
     /// Whether the instance serves its pages; the others are pages of the console.
     pub fn is_page_of_instance(self) -> bool {

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use envd_api::agent::{self, AppCall, AppReport, Refusal};
 use gateway_api::{
     Action, AppName, CreateInstance, Instance,
     app::{self, AppAct, CreateTensorboard, OpenApp, Opened},
@@ -37,6 +38,15 @@ const TENSORBOARD_MEMORY: u64 = 2 << 30;
 const TENSORBOARD_FOLDER: &str = "TENSORBOARD_LOGDIR";
 /// How many names are tried for one that was given none.
 const NAMES_TRIED: usize = 100;
+
+/// Somebody who has come in to an app.
+#[derive(Debug)]
+pub(crate) struct Entered {
+    pub(crate) token: Token,
+    /// Where in the app they want to be.
+    pub(crate) path: String,
+    pub(crate) folder: Option<String>,
+}
 
 impl App {
     /// An app as it is now. Looking starts nothing.
@@ -100,12 +110,7 @@ impl App {
     }
 
     /// The console's page of an app. A token does not sign in a browser: it must not become more than it is.
-    fn open_console(
-        &self,
-        caller: &Caller,
-        instance: &InstanceRow,
-        app: AppName,
-    ) -> Result<Opened, Error> {
+    fn open_console(&self, caller: &Caller, instance: &InstanceRow, app: AppName) -> Result<Opened, Error> {
         let page = format!("{}/instances/{}/{app}", self.addresses()?.console, instance.name);
         match caller.key {
             Key::Token { .. } => Ok(Opened { url: page, expires_at: Timestamp::now() }),
@@ -132,7 +137,8 @@ impl App {
             return Err(Error::Unauthenticated);
         };
         let token = Token::new();
-        let line = origin.line(pass.user.name.as_str(), "sign_in", pass.user.name.as_str()).with("by", "ticket");
+        let line =
+            origin.line(pass.user.name.as_str(), "sign_in", pass.user.name.as_str()).with("by", "ticket");
         let user = self.store.add_child_session(&token.hash(), hash, &line).await?;
         Ok((user.ok_or(Error::Unauthenticated)?, token))
     }
@@ -143,7 +149,7 @@ impl App {
         ticket: &str,
         address: &AppAddress,
         origin: &Origin,
-    ) -> Result<Option<(Token, String)>, Error> {
+    ) -> Result<Option<Entered>, Error> {
         let Some(pass) = self.tickets.take(ticket, &address.label()) else { return Ok(None) };
         let Destination::App { instance, app, path, folder } = pass.to else { return Ok(None) };
         let token = Token::new();
@@ -158,7 +164,7 @@ impl App {
         };
         let line = origin.line(pass.user.name.as_str(), "app.open", instance.as_str());
         match self.store.add_app_session(new, &line.with("app", app.to_string())).await {
-            Ok(()) => Ok(Some((token, path))),
+            Ok(()) => Ok(Some(Entered { token, path, folder })),
             Err(crate::store::StoreError::UserGone) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -204,11 +210,10 @@ impl App {
         app: AppName,
         folder: Option<String>,
     ) -> Result<app::App, Error> {
-        let _ = folder;
         match app {
             AppName::Port(port) => self.look_at_port(grant, port.get()).await,
             AppName::Lab | AppName::Ide | AppName::Tensorboard | AppName::Desktop => {
-                Err(unreachable(grant, &AgentError::NotLinked))
+                self.ask_agent(grant, app, agent::AppAct::Look, folder).await
             }
             AppName::Terminal => Err(Error::not_found("app", "terminal")),
         }
@@ -222,13 +227,52 @@ impl App {
         act: AppAct,
         folder: Option<String>,
     ) -> Result<app::App, Error> {
-        let _ = act;
-        self.look_at_app(grant, app, folder).await
+        let act = match act {
+            AppAct::Start => agent::AppAct::Start,
+            AppAct::Install => agent::AppAct::Install,
+            AppAct::Stop => agent::AppAct::Stop,
+        };
+        self.ask_agent(grant, app, act, folder).await
+    }
+
+    async fn ask_agent(
+        &self,
+        grant: &Grant,
+        app: AppName,
+        act: agent::AppAct,
+        folder: Option<String>,
+    ) -> Result<app::App, Error> {
+        let instance = grant.instance();
+        let prefix = if app.is_page_of_instance() {
+            self.addresses()?.prefix(&AppAddress::of(app, instance))
+        } else {
+            "/".to_owned()
+        };
+        let shows =
+            || instance.spec.env.get(TENSORBOARD_FOLDER).filter(|_| app == AppName::Tensorboard).cloned();
+        let call = AppCall { app: app.to_string(), act, prefix, folder: folder.or_else(shows) };
+        match self.agents.app(grant.id(), call).await {
+            Ok(report) => Ok(tamed(app, report, self.app_url(app, instance))),
+            Err(AgentError::Refused { refusal: Refusal::UnknownCall, .. }) => Ok(app::App {
+                app,
+                state: app::AppState::Absent,
+                source: None,
+                steps: Vec::new(),
+                problem: Some(app::AppProblem {
+                    code: "old_agent".to_owned(),
+                    message: "this instance was started by an older version, which knows no apps".to_owned(),
+                    hint: "stop the instance and start it again".to_owned(),
+                }),
+                log: String::new(),
+                port: None,
+                url: self.app_url(app, instance),
+            }),
+            Err(error) => Err(unreachable(grant, &error)),
+        }
     }
 
     /// A port is ready when something listens there.
     async fn look_at_port(&self, grant: &Grant, port: u16) -> Result<app::App, Error> {
-        use envd_api::agent::Refusal;
         let app = AppName::Port(port.try_into().map_err(|_| Error::not_found("app", "0"))?);
         let problem = match self.agents.dial(grant.id(), port).await {
             Ok(_) => None,
@@ -265,6 +309,50 @@ impl App {
     /// The addresses of this site, which are known once it listens.
     pub(crate) fn addresses(&self) -> Result<&Addresses, Error> {
         self.addresses.get().ok_or(Error::AppsUnavailable)
+    }
+}
+
+/// A report as a user may see it: its sender is a program in the user's own instance.
+fn tamed(app: AppName, report: AppReport, url: String) -> app::App {
+    const STEPS_MAX: usize = 16;
+    let line = |text: &str, max: usize| -> String {
+        text.chars().filter(|letter| !letter.is_control()).take(max).collect()
+    };
+    let keep = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
+    let log: String = report.log.chars().filter(keep).collect();
+    let from = log.len().saturating_sub(agent::APP_LOG_MAX);
+    let from = (from..=log.len()).find(|&at| log.is_char_boundary(at)).unwrap_or(log.len());
+    let step = |step: agent::AppStep| app::AppStep {
+        step: line(&step.step, 32),
+        seconds: if step.seconds.is_finite() { step.seconds.clamp(0.0, 1e9) } else { 0.0 },
+        done: step.done,
+    };
+    let problem = report.problem.map(|problem| app::AppProblem {
+        code: line(&problem.code, 64),
+        message: line(&problem.message, 400),
+        hint: line(&problem.hint, 400),
+    });
+    app::App {
+        app,
+        state: match report.state {
+            agent::AppState::Stopped => app::AppState::Stopped,
+            agent::AppState::Installable => app::AppState::Installable,
+            agent::AppState::Absent => app::AppState::Absent,
+            agent::AppState::Installing => app::AppState::Installing,
+            agent::AppState::Starting => app::AppState::Starting,
+            agent::AppState::Ready => app::AppState::Ready,
+            agent::AppState::Failed => app::AppState::Failed,
+        },
+        source: report.source.map(|source| match source {
+            agent::AppSource::Image => app::AppSource::Image,
+            agent::AppSource::Tools => app::AppSource::Tools,
+            agent::AppSource::Installed => app::AppSource::Installed,
+        }),
+        steps: report.steps.into_iter().take(STEPS_MAX).map(step).collect(),
+        problem,
+        log: log[from..].to_owned(),
+        port: report.port,
+        url,
     }
 }
 
@@ -313,12 +401,25 @@ mod tests {
 
     #[test]
     fn a_path_never_leads_elsewhere() {
-        for right in ["/", "/lab/tree/a.ipynb?x=1&y=//z", "/a//b", "/%2e%2e/", "/?next=http://elsewhere.example"] {
+        for right in
+            ["/", "/lab/tree/a.ipynb?x=1&y=//z", "/a//b", "/%2e%2e/", "/?next=http://elsewhere.example"]
+        {
             assert_eq!(check_path(right).unwrap(), right);
         }
         for wrong in [
-            "", "lab", "//elsewhere.example", "/\\elsewhere.example", "http://elsewhere.example/", "/a\r\nSet-Cookie: x=y",
-            "/\t/elsewhere.example", "/a b", "/é", "/a#b", "\\/x", "/a\\b", "*",
+            "",
+            "lab",
+            "//elsewhere.example",
+            "/\\elsewhere.example",
+            "http://elsewhere.example/",
+            "/a\r\nSet-Cookie: x=y",
+            "/\t/elsewhere.example",
+            "/a b",
+            "/é",
+            "/a#b",
+            "\\/x",
+            "/a\\b",
+            "*",
         ] {
             assert!(check_path(wrong).is_err(), "{wrong}");
         }

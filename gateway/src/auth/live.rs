@@ -9,7 +9,10 @@
 use std::{
     collections::HashMap,
     future::Future,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -42,6 +45,8 @@ pub(crate) struct Live {
     /// How many each user has open.
     counts: Arc<Mutex<HashMap<(UserId, Kind), usize>>>,
     look: Arc<Notify>,
+    /// How often somebody may have lost a right.
+    losses: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -96,7 +101,11 @@ impl Live {
 
     /// Notes a connection of `caller`.
     pub(crate) fn open(&self, caller: &Caller) -> Connection {
-        let key = *caller.key_hash();
+        self.open_by(*caller.key_hash())
+    }
+
+    /// Notes a connection that a key opened.
+    pub(crate) fn open_by(&self, key: TokenHash) -> Connection {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = keys.entry(key).or_default();
         entry.connections += 1;
@@ -105,7 +114,13 @@ impl Live {
 
     /// Somebody may have lost a right: look at once.
     pub(crate) fn look(&self) {
+        self.losses.fetch_add(1, Ordering::Release);
         self.look.notify_one();
+    }
+
+    /// Changes whenever somebody may have lost a right: what was looked up before has to be looked up again.
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Acquire)
     }
 
     fn keys(&self) -> Vec<TokenHash> {

@@ -59,12 +59,9 @@ pub(crate) fn may(caller: &Caller, instance: &InstanceRow, action: Action) -> bo
     let role = match action {
         Action::Stop => owner || oversees(&caller.user, instance.group_id),
         Action::Delete => owner || caller.user.role == Role::Admin,
-        Action::Start
-        | Action::Restart
-        | Action::Terminal
-        | Action::Exec
-        | Action::Logs
-        | Action::Open => owner,
+        Action::Start | Action::Restart | Action::Terminal | Action::Exec | Action::Logs | Action::Open => {
+            owner
+        }
     };
     role && (action == Action::Logs || !caller.reads_only())
 }

@@ -120,9 +120,8 @@ impl Tickets {
         rules.set_issuer(&[ISSUER]);
         let claims = jsonwebtoken::decode::<Claims>(ticket, &self.checking, &rules).ok()?.claims;
         let Waiting { until, pass } = self.waiting().remove(&claims.jti)?;
-        let right = until > Instant::now()
-            && pass.audience == audience
-            && claims.sub == pass.user.name.as_str();
+        let right =
+            until > Instant::now() && pass.audience == audience && claims.sub == pass.user.name.as_str();
         right.then_some(pass)
     }
 

@@ -2,6 +2,10 @@
 //! answer; what the product does is in `app/`.
 
 mod apps;
+#[cfg(test)]
+mod apps_bad_tests;
+#[cfg(test)]
+mod apps_tests;
 mod audit;
 mod body;
 mod caller;
@@ -21,6 +25,8 @@ mod problem;
 mod process;
 mod relay;
 mod session;
+#[cfg(test)]
+mod stage;
 mod terminals;
 #[cfg(test)]
 mod testing;
@@ -28,7 +34,7 @@ mod tokens;
 mod users;
 mod workspaces;
 
-use std::sync::Arc;
+use std::{net::SocketAddr, pin::Pin, sync::Arc};
 
 use axum::{
     Router,
@@ -38,13 +44,20 @@ use axum::{
     response::IntoResponse,
     routing::get,
 };
+use http_body_util::Either;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use tokio::signal::unix::{SignalKind, signal};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{app::App, error::Error, listen::Door, service};
+use crate::{
+    app::App,
+    error::Error,
+    listen::{Door, RequestBody},
+    proxy::{AnswerBody, Proxy, address::Host},
+    service,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -64,7 +77,7 @@ use crate::{app::App, error::Error, listen::Door, service};
 struct Description;
 
 /// Serves until the process is told to stop. Connections that are still open are tasks, and end with them.
-pub(crate) async fn serve(door: Door, app: Arc<App>) -> std::io::Result<()> {
+pub(crate) async fn serve(door: Door, apps: Option<Door>, app: Arc<App>) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let (tasks, told) = (app.tasks.clone(), app.tasks.stopping());
@@ -78,15 +91,50 @@ pub(crate) async fn serve(door: Door, app: Arc<App>) -> std::io::Result<()> {
         service::stopping();
         told.cancel();
     });
-    let router = TowerToHyperService::new(router(app));
-    door.serve(tasks, move |request, from| {
-        let mut request = request.map(Body::new);
-        request.extensions_mut().insert(ConnectInfo(from));
-        let answer = router.call(request);
-        async { answer.await.unwrap_or_else(|never| match never {}) }
-    })
-    .await;
-    Ok(())
+    let proxy = Proxy::new(&app);
+    if let Some(door) = apps {
+        let proxy = Arc::clone(&proxy);
+        let answer = move |request, from| Arc::clone(&proxy).by_path(request, from);
+        tasks.spawn("apps", {
+            let tasks = tasks.clone();
+            async move {
+                if let Err(error) = door.serve_on_every_core(tasks, answer).await {
+                    tracing::error!(%error, "apps cannot be served");
+                }
+            }
+        });
+    }
+    door.serve_on_every_core(tasks, answer_all(router(app), proxy)).await
+}
+
+/// The console and the API at one host, apps at theirs. Apps never come near the console's router.
+fn answer_all(
+    router: Router,
+    proxy: Arc<Proxy>,
+) -> impl Fn(
+    ::http::Request<RequestBody>,
+    SocketAddr,
+) -> Pin<Box<dyn Future<Output = ::http::Response<Either<Body, AnswerBody>>> + Send>>
++ Send
++ Sync
++ 'static {
+    let router = TowerToHyperService::new(router);
+    move |request, from| match proxy.host(&request) {
+        Host::Console => {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(from));
+            let answer = router.call(request);
+            Box::pin(async { answer.await.unwrap_or_else(|never| match never {}).map(Either::Left) })
+        }
+        Host::App(address) => {
+            let answer = Arc::clone(&proxy).by_host(Some(address), request, from);
+            Box::pin(async { answer.await.map(Either::Right) })
+        }
+        Host::NoApp => {
+            let answer = Arc::clone(&proxy).by_host(None, request, from);
+            Box::pin(async { answer.await.map(Either::Right) })
+        }
+    }
 }
 
 /// The API's description as it is checked in.

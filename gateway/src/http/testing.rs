@@ -18,7 +18,8 @@ use crate::{
     app::App,
     auth::{password::Passwords, token::Token},
     config::Config,
-    proxy::address::Addresses,
+    listen::{Door, Front},
+    proxy::{Proxy, address::Addresses},
     store::{GroupId, Line, NewInstance, NewToken, NewUser, Store},
     tasks::Tasks,
 };
@@ -32,9 +33,11 @@ const LIMIT: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) app: Arc<App>,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
+    /// Where apps are in path mode.
+    pub(super) apps_address: SocketAddr,
     password_hash: String,
-    _folder: tempfile::TempDir,
+    pub(super) folder: tempfile::TempDir,
 }
 
 /// An answer.
@@ -58,18 +61,32 @@ impl Drop for Site {
 
 impl Site {
     pub(super) async fn open() -> Self {
+        Self::open_with("").await
+    }
+
+    /// The same with settings. Without TLS, whatever they say.
+    pub(super) async fn open_with(settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("store.db")).await.unwrap();
         let tasks = Tasks::default();
-        let app = App::build(Config::for_tests(folder.path()), store, tasks.clone()).unwrap();
+        let config = Config::from_parts(folder.path(), settings, |_| None).unwrap();
+        let app = App::build(config, store, tasks.clone()).unwrap();
         app.start_chores();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let _ = app.addresses.set(Addresses::new(&app.config, app.config.console(address), None));
-        let router = super::router(Arc::clone(&app)).into_make_service_with_connect_info::<SocketAddr>();
-        tasks.spawn("site", async move { axum::serve(listener, router).await.unwrap() });
+        let proxy = Proxy::new(&app);
+        let limits = app.config.limits;
+        let door = |listener| Door { listener, front: Front::Plain, limits };
+        let apps = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let apps_address = apps.local_addr().unwrap();
+        let by_path = Arc::clone(&proxy);
+        let answer = move |request, from| Arc::clone(&by_path).by_path(request, from);
+        tasks.spawn("apps", door(apps).serve(tasks.clone(), answer));
+        let answer = super::answer_all(super::router(Arc::clone(&app)), proxy);
+        tasks.spawn("site", door(listener).serve(tasks.clone(), answer));
         let password_hash = Passwords::new().unwrap().hash(PASSWORD.to_owned()).await.unwrap();
-        Self { app, address, password_hash, _folder: folder }
+        Self { app, address, apps_address, password_hash, folder }
     }
 
     /// Adds a user who is signed in.

@@ -12,14 +12,23 @@ use std::{
 };
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::{
+    body::{Body, Frame, Incoming, SizeHint},
+    upgrade::Upgraded,
+};
+use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
     sync::OwnedSemaphorePermit,
+    time::Sleep,
 };
-use tower_http::timeout::TimeoutBody;
+use tokio_rustls::server::TlsStream;
 
+use super::framing::Framing;
 use crate::metrics;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How much of a body that nobody wants is read.
 const DISCARD_MAX: usize = 1 << 20;
@@ -44,6 +53,10 @@ impl Place {
         if !self.0.websocket.swap(true, Ordering::Relaxed) {
             metrics::websocket_opened();
         }
+    }
+
+    fn has_become_websocket(&self) -> bool {
+        self.0.websocket.load(Ordering::Relaxed)
     }
 }
 
@@ -90,18 +103,42 @@ pub(crate) struct RequestBody {
     leftover: Leftover,
 }
 
+/// A body and how long it may pause. Time counts only while somebody waits for it.
+struct Unread {
+    body: Incoming,
+    pause_limit: Duration,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
 /// What a handler did not read of a body. HTTP/2 resets a stream whose body is dropped before its end, and some clients
 /// then lose the answer that was sent before.
 #[derive(Clone, Default)]
 pub(super) struct Leftover(Arc<Mutex<Option<Unread>>>);
 
-type Unread = Pin<Box<TimeoutBody<Incoming>>>;
-
 impl RequestBody {
     pub(super) fn new(body: Incoming, pause_limit: Duration) -> (Self, Leftover) {
         let leftover = Leftover::default();
-        let body = Some(Box::pin(TimeoutBody::new(pause_limit, body)));
+        let body = Some(Unread { body, pause_limit, pause: None });
         (Self { body, leftover: leftover.clone() }, leftover)
+    }
+
+    /// For somebody who is known, and whose program may take its time.
+    pub(crate) fn may_pause_for(&mut self, limit: Duration) {
+        if let Some(body) = &mut self.body {
+            body.pause_limit = limit;
+        }
+    }
+}
+
+impl Unread {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            self.pause = None;
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let limit = self.pause_limit;
+        let pause = self.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+        pause.as_mut().poll(context).map(|()| Some(Err("the body paused for too long".into())))
     }
 }
 
@@ -111,9 +148,7 @@ impl Leftover {
         let mut body = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         Some(async move {
             let mut left = DISCARD_MAX;
-            while let Some(Ok(frame)) =
-                std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await
-            {
+            while let Some(Ok(frame)) = std::future::poll_fn(|context| body.poll(context)).await {
                 left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
                 if left == 0 {
                     return;
@@ -125,7 +160,7 @@ impl Leftover {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        if let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) {
+        if let Some(body) = self.body.take().filter(|unread| !unread.body.is_end_stream()) {
             *self.leftover.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
         }
     }
@@ -133,34 +168,38 @@ impl Drop for RequestBody {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = <TimeoutBody<Incoming> as Body>::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.body.as_mut().map_or(Poll::Ready(None), |body| body.as_mut().poll_frame(context))
+        self.body.as_mut().map_or(Poll::Ready(None), |unread| unread.poll(context))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_none_or(Body::is_end_stream)
+        self.body.as_ref().is_none_or(|unread| unread.body.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.as_ref().map(Body::size_hint).unwrap_or_default()
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), |unread| unread.body.size_hint())
     }
 }
 
 /// A body that keeps its request under way until its end.
 #[derive(Debug)]
 pub(super) struct Held<B> {
-    body: Pin<Box<B>>,
+    body: Option<Pin<Box<B>>>,
     _busy: Busy,
 }
 
 impl<B> Held<B> {
     pub(super) fn new(body: B, busy: Busy) -> Self {
-        Self { body: Box::pin(body), _busy: busy }
+        Self { body: Some(Box::pin(body)), _busy: busy }
+    }
+
+    pub(super) fn empty(busy: Busy) -> Self {
+        Self { body: None, _busy: busy }
     }
 }
 
@@ -172,15 +211,93 @@ impl<B: Body> Body for Held<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.body.as_mut().poll_frame(context)
+        self.body.as_mut().map_or(Poll::Ready(None), |body| body.as_mut().poll_frame(context))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(|body| body.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), |body| body.size_hint())
+    }
+}
+
+/// A connection that was HTTP once, without anything of HTTP around it. It keeps its place.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    stream: RawStream,
+    _place: Option<Place>,
+}
+
+#[derive(Debug)]
+enum RawStream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+    Other(TokioIo<Upgraded>),
+}
+
+impl Raw {
+    /// Takes a connection back from hyper, with what it has read already.
+    pub(crate) fn take_back(upgraded: Upgraded) -> (Self, Bytes) {
+        let upgraded = match upgraded.downcast::<TokioIo<Owned<TcpStream>>>() {
+            Ok(parts) => {
+                let Owned { stream, place, .. } = parts.io.into_inner();
+                let stream = RawStream::Plain(stream);
+                return (Self { stream, _place: Some(place) }, parts.read_buf);
+            }
+            Err(upgraded) => upgraded,
+        };
+        match upgraded.downcast::<TokioIo<Owned<TlsStream<TcpStream>>>>() {
+            Ok(parts) => {
+                let Owned { stream, place, .. } = parts.io.into_inner();
+                let stream = RawStream::Tls(Box::new(stream));
+                (Self { stream, _place: Some(place) }, parts.read_buf)
+            }
+            Err(upgraded) => {
+                (Self { stream: RawStream::Other(TokioIo::new(upgraded)), _place: None }, Bytes::new())
+            }
+        }
+    }
+}
+
+impl AsyncRead for Raw {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().stream {
+            RawStream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            RawStream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+            RawStream::Other(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Raw {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().stream {
+            RawStream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            RawStream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+            RawStream::Other(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().stream {
+            RawStream::Plain(stream) => Pin::new(stream).poll_flush(context),
+            RawStream::Tls(stream) => Pin::new(stream).poll_flush(context),
+            RawStream::Other(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().stream {
+            RawStream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            RawStream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+            RawStream::Other(stream) => Pin::new(stream).poll_shutdown(context),
+        }
     }
 }
 
@@ -188,12 +305,14 @@ impl<B: Body> Body for Held<B> {
 #[derive(Debug)]
 pub(super) struct Owned<IO> {
     stream: IO,
-    _place: Place,
+    place: Place,
+    /// For HTTP/1.
+    framing: Option<Framing>,
 }
 
 impl<IO> Owned<IO> {
-    pub(super) fn new(stream: IO, place: Place) -> Self {
-        Self { stream, _place: place }
+    pub(super) fn new(stream: IO, place: Place, http2: bool) -> Self {
+        Self { stream, place, framing: (!http2).then(Framing::default) }
     }
 }
 
@@ -203,7 +322,15 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Owned<IO> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if self.framing.is_some() && self.place.has_become_websocket() {
+            self.framing = None;
+        }
+        if let Some(framing) = &mut self.framing {
+            framing.look(&mut buffer.filled_mut()[before..]);
+        }
+        read
     }
 }
 

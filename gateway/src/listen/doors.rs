@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 
 use super::{Door, Front, redirect::Target, tls::Certificates};
 use crate::{
-    config::{Config, Limits},
+    config::{AppsMode, Config, Limits},
     tasks::Tasks,
 };
 
@@ -18,6 +18,8 @@ const REDIRECT_CONNECTIONS_MAX: usize = 256;
 pub(crate) struct Doors {
     /// The console and the API.
     pub(crate) site: Door,
+    /// Apps, where they do not have hosts of their own.
+    pub(crate) apps: Option<Door>,
     /// Addresses that lead to it.
     pub(crate) redirects: Vec<(Door, Target)>,
     pub(crate) metrics: Option<TcpListener>,
@@ -30,6 +32,10 @@ impl Doors {
         let metrics = match config.metrics {
             Some(address) => Some(listen(address).await?),
             None => None,
+        };
+        let apps = match config.apps.mode {
+            AppsMode::Path => Some(listen(config.apps.http).await?),
+            AppsMode::Host => None,
         };
         let few = Limits { connections_max: REDIRECT_CONNECTIONS_MAX, ..config.limits };
         let certificates = match &config.tls {
@@ -51,7 +57,9 @@ impl Doors {
             }
         }
         let front = certificates.clone().map_or(Front::Plain, Front::Tls);
-        Ok(Self { site: Door { listener, front, limits: config.limits }, redirects, metrics, certificates })
+        let apps = apps.map(|listener| Door { listener, front: front.clone(), limits: config.limits });
+        let site = Door { listener, front, limits: config.limits };
+        Ok(Self { site, apps, redirects, metrics, certificates })
     }
 }
 

@@ -6,6 +6,7 @@
 mod acme;
 mod connection;
 mod doors;
+mod framing;
 pub(crate) mod redirect;
 #[cfg(test)]
 mod tests;
@@ -27,10 +28,13 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-pub(crate) use self::{connection::RequestBody, doors::Doors};
 use self::{
     connection::{Activity, Held, Leftover, Owned, Place},
     tls::Certificates,
+};
+pub(crate) use self::{
+    connection::{Raw, RequestBody},
+    doors::Doors,
 };
 use crate::{config::Limits, tasks::Tasks};
 
@@ -72,6 +76,7 @@ struct Shared<A> {
     front: Front,
     limits: Limits,
     tasks: Tasks,
+    places: Arc<Semaphore>,
     answer: A,
 }
 
@@ -84,31 +89,44 @@ impl Door {
         F: Future<Output = Response<B>> + Send + 'static,
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        let stopping = tasks.stopping();
-        let places = Arc::new(Semaphore::new(self.limits.connections_max));
-        let shared =
-            Arc::new(Shared { front: self.front, limits: self.limits, tasks: tasks.clone(), answer });
-        loop {
-            let accepted = async {
-                let place = Arc::clone(&places).acquire_owned().await;
-                (place, self.listener.accept().await)
+        let (listener, shared) = self.share(tasks, answer);
+        shared.accept(listener).await;
+    }
+
+    /// The same on a thread for each core. A connection stays on the thread that accepted it, with all that it needs
+    /// to be answered, so that none waits for another core.
+    pub(crate) async fn serve_on_every_core<A, F, B>(self, tasks: Tasks, answer: A) -> std::io::Result<()>
+    where
+        A: Fn(Request<RequestBody>, SocketAddr) -> F + Send + Sync + 'static,
+        F: Future<Output = Response<B>> + Send + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let (listener, shared) = self.share(tasks.clone(), answer);
+        // One socket for all: with one for each thread, a second gateway on the same port would go unnoticed.
+        let listener = listener.into_std()?;
+        for core in 0..cores {
+            let (listener, shared) = (listener.try_clone()?, Arc::clone(&shared));
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let serve = move || {
+                runtime.block_on(async {
+                    match TcpListener::from_std(listener) {
+                        Ok(listener) => Arc::clone(&shared).accept(listener).await,
+                        Err(error) => tracing::error!(%error, "a thread cannot accept connections"),
+                    }
+                    // What was begun here can only end here.
+                    shared.tasks.ended().await;
+                });
             };
-            let (place, accepted) = tokio::select! {
-                accepted = accepted => accepted,
-                () = stopping.cancelled() => return,
-            };
-            match (place, accepted) {
-                (Ok(place), Ok((stream, peer))) => {
-                    tasks
-                        .spawn("connection", Arc::clone(&shared).connection(stream, peer, Place::new(place)));
-                }
-                (_, Err(error)) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-                (Err(_), Ok(_)) => return, // nobody closes it
-            }
+            std::thread::Builder::new().name(format!("serve {core}")).spawn(serve)?;
         }
+        tasks.stopping().cancelled().await;
+        Ok(())
+    }
+
+    fn share<A>(self, tasks: Tasks, answer: A) -> (TcpListener, Arc<Shared<A>>) {
+        let places = Arc::new(Semaphore::new(self.limits.connections_max));
+        (self.listener, Arc::new(Shared { front: self.front, limits: self.limits, tasks, places, answer }))
     }
 }
 
@@ -118,6 +136,31 @@ where
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
+    async fn accept(self: Arc<Self>, listener: TcpListener) {
+        let stopping = self.tasks.stopping();
+        loop {
+            let accepted = async {
+                let place = Arc::clone(&self.places).acquire_owned().await;
+                (place, listener.accept().await)
+            };
+            let (place, accepted) = tokio::select! {
+                accepted = accepted => accepted,
+                () = stopping.cancelled() => return,
+            };
+            match (place, accepted) {
+                (Ok(place), Ok((stream, peer))) => {
+                    let serve = Arc::clone(&self).connection(stream, peer, Place::new(place));
+                    self.tasks.spawn("connection", serve);
+                }
+                (_, Err(error)) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+                (Err(_), Ok(_)) => return, // nobody closes it
+            }
+        }
+    }
+
     async fn connection(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
         let _ = stream.set_nodelay(true);
         let greeting = timeout(self.limits.handshake_limit, async {
@@ -158,10 +201,12 @@ where
             let (shared, activity, place) = (Arc::clone(&self), activity.clone(), place.clone());
             move |request| {
                 let (busy, place) = (activity.busy(), place.clone());
+                let ambiguous = is_ambiguous(&request);
                 let (request, leftover) = shared.tidied(request);
-                let answer = (shared.answer)(request, peer);
+                let answer = (!ambiguous).then(|| (shared.answer)(request, peer));
                 let tasks = shared.tasks.clone();
                 async move {
+                    let Some(answer) = answer else { return Ok(refusal(busy, http2)) };
                     let response = answer.await;
                     if http2 && let Some(discard) = leftover.discard() {
                         tasks.spawn("discard", discard);
@@ -173,7 +218,7 @@ where
                 }
             }
         });
-        let io = TokioIo::new(Owned::new(stream, place));
+        let io = TokioIo::new(Owned::new(stream, place, http2));
         let ended = if http2 {
             let serving = std::pin::pin!(self.http2().serve_connection(io, service));
             self.until_the_end(serving, http2::Connection::graceful_shutdown, Some(&activity)).await
@@ -256,6 +301,28 @@ where
             .keep_alive_timeout(PING_LIMIT);
         builder
     }
+}
+
+/// Whether a request leaves a doubt about which host it is for, or asks for a tunnel to one.
+fn is_ambiguous(request: &Request<Incoming>) -> bool {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (host, second) = (hosts.next(), hosts.next());
+    let named = request.uri().authority().map(http::uri::Authority::as_str);
+    let differ = match (named, host) {
+        (Some(named), Some(host)) => !host.as_bytes().eq_ignore_ascii_case(named.as_bytes()),
+        (None, None) => request.version() >= http::Version::HTTP_11,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    second.is_some() || differ || request.method() == http::Method::CONNECT
+}
+
+fn refusal<B>(busy: connection::Busy, http2: bool) -> Response<Held<B>> {
+    let mut response = Response::new(Held::empty(busy));
+    *response.status_mut() = http::StatusCode::BAD_REQUEST;
+    if !http2 {
+        response.headers_mut().insert(header::CONNECTION, http::HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// How a connection began.

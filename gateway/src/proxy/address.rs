@@ -38,9 +38,15 @@ pub(crate) struct Addresses {
 #[derive(Debug, Clone)]
 enum Place {
     /// `scheme://LABEL.domain` and perhaps a port.
-    Hosts { scheme: &'static str, domain: String, port: String },
+    Hosts {
+        scheme: &'static str,
+        domain: String,
+        port: String,
+    },
     /// An origin for all of them.
-    Paths { origin: String },
+    Paths {
+        origin: String,
+    },
     Nowhere,
 }
 
@@ -56,10 +62,8 @@ pub(crate) enum Host {
 impl AppAddress {
     /// The address of an app of `instance`.
     pub(crate) fn of(app: AppName, instance: &InstanceRow) -> Self {
-        let named = Self {
-            app,
-            whose: Whose::Named { slug: instance.slug.clone(), user: instance.user.clone() },
-        };
+        let named =
+            Self { app, whose: Whose::Named { slug: instance.slug.clone(), user: instance.user.clone() } };
         if named.fits_a_host() { named } else { Self { app, whose: Whose::Id(instance.id.clone()) } }
     }
 
@@ -94,9 +98,7 @@ impl AppAddress {
 
     fn fits_a_host(&self) -> bool {
         let plain = match &self.whose {
-            Whose::Named { user, .. } => {
-                !user.as_str().contains(['.', '_']) && !user.as_str().ends_with('-')
-            }
+            Whose::Named { user, .. } => !user.as_str().contains(['.', '_']) && !user.as_str().ends_with('-'),
             Whose::Id(_) => true,
         };
         plain && self.label().len() <= LABEL_MAX
@@ -268,7 +270,10 @@ mod tests {
         let (origin, prefix) = local.of(&address("alice", "lab")).unwrap();
         assert_eq!((origin.as_str(), prefix.as_str()), ("http://lab--train-1--alice.localhost:8080", "/"));
         assert!(!address("li.lei", "lab").fits_a_host() && !address("a-", "lab").fits_a_host());
-        assert!(!address(&"a".repeat(32), "tensorboard").fits_a_host() || "tensorboard--train-1--".len() + 32 <= 63);
+        assert!(
+            !address(&"a".repeat(32), "tensorboard").fits_a_host()
+                || "tensorboard--train-1--".len() + 32 <= 63
+        );
 
         let paths = addresses(
             "[gateway]\ndangerous_plain_http = true\n[gateway.apps]\nmode = 'path'",
@@ -283,13 +288,26 @@ mod tests {
     #[test]
     fn paths_are_compared_segment_by_segment() {
         let named = |path: &str| Addresses::path(path).map(|(address, length)| (address.path(), length));
-        for right in ["/alice/train/lab", "/alice/train/lab/", "/alice/train/lab/a/b", "/alice/train/lab//x"] {
+        for right in ["/alice/train/lab", "/alice/train/lab/", "/alice/train/lab/a/b", "/alice/train/lab//x"]
+        {
             assert_eq!(named(right), Some(("/alice/train/lab/".to_owned(), 16)), "{right}");
         }
         for wrong in [
-            "/", "/alice", "/alice/train", "//alice/train/lab", "/alice//train/lab", "/alice/train%2flab/x",
-            "/alice/train/%6cab/", "/alice/../lab/", "/alice/train/labx", "/alice/train/lab;x/", "/alice/train/terminal/",
-            "/Alice/train/lab/", "/alice/train/0/", "/-/train/lab/", "alice/train/lab",
+            "/",
+            "/alice",
+            "/alice/train",
+            "//alice/train/lab",
+            "/alice//train/lab",
+            "/alice/train%2flab/x",
+            "/alice/train/%6cab/",
+            "/alice/../lab/",
+            "/alice/train/labx",
+            "/alice/train/lab;x/",
+            "/alice/train/terminal/",
+            "/Alice/train/lab/",
+            "/alice/train/0/",
+            "/-/train/lab/",
+            "alice/train/lab",
         ] {
             assert_eq!(named(wrong), None, "{wrong}");
         }

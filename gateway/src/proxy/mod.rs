@@ -1,3 +1,269 @@
 //! The way of a browser into an instance: pages and WebSockets of its apps, each at an address of its own.
+//!
+//! A request is found by its raw host or path (`address`), its cookie is looked up (`session`), what is ours is taken
+//! out of it (`headers`), and it goes to the app over a connection that the instance's agent dialled (`upstream`).
+//! After an upgrade both connections are bytes (`relay`). Where there is no app to ask, a page says why (`page`).
+//!
+//! Nothing here knows axum, decides who may open what, or asks an app anything that its visitor did not ask.
 
 pub(crate) mod address;
+mod answer;
+mod door;
+mod headers;
+#[cfg(test)]
+mod headers_tests;
+mod own;
+mod page;
+mod relay;
+mod session;
+mod standing;
+mod upstream;
+
+use std::{net::SocketAddr, sync::Arc, time::Instant};
+
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
+
+pub(crate) use self::answer::AnswerBody;
+use self::{
+    address::{Addresses, AppAddress, Host},
+    page::{Language, Place, View},
+    session::{Sessions, Visitor},
+    standing::Known,
+    upstream::Upstreams,
+};
+use crate::{app::App, error::Error, listen::RequestBody, metrics};
+
+/// All that is needed to answer for apps. One per process.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    app: Arc<App>,
+    sessions: Sessions,
+    upstreams: Arc<Upstreams>,
+    known: Known,
+    /// Who may show an app in a frame: the app itself and the console.
+    frame_ancestors: HeaderValue,
+}
+
+/// A request on its way, with what was found out about it.
+#[derive(Debug)]
+struct Visit {
+    address: AppAddress,
+    /// The path that all pages of the app share; begins and ends with `/`.
+    prefix: String,
+    uri: Uri,
+    /// How much of the path only says which app it is.
+    skip: usize,
+    language: Language,
+    /// A person looks at the answer.
+    wants_page: bool,
+    from: SocketAddr,
+}
+
+type Answer = Response<AnswerBody>;
+
+impl Proxy {
+    pub(crate) fn new(app: &Arc<App>) -> Arc<Self> {
+        let console = app.addresses().map(|addresses| addresses.console.clone()).unwrap_or_default();
+        let policy = HeaderValue::from_str(&format!("frame-ancestors 'self' {console}"));
+        let upstreams = Arc::new(Upstreams::default());
+        let (tidied, tasks) = (Arc::clone(&upstreams), app.tasks.clone());
+        app.tasks.spawn("app connections", async move { tidied.tidy(&tasks).await });
+        Arc::new(Self {
+            app: Arc::clone(app),
+            sessions: Sessions::default(),
+            upstreams,
+            known: Known::default(),
+            frame_ancestors: policy.unwrap_or(HeaderValue::from_static("frame-ancestors 'self'")),
+        })
+    }
+
+    /// What the listener of the console was asked for.
+    pub(crate) fn host<B>(&self, request: &Request<B>) -> Host {
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        match (self.app.addresses(), host) {
+            (Ok(addresses), Some(host)) => addresses.host(host),
+            (Err(_), _) | (_, None) => Host::Console,
+        }
+    }
+
+    /// Answers for an app that has a host of its own; `None` is a host without an app.
+    pub(crate) async fn by_host(
+        self: Arc<Self>,
+        address: Option<AppAddress>,
+        request: Request<RequestBody>,
+        from: SocketAddr,
+    ) -> Answer {
+        self.logged(address.map(|address| (address, 0)), request, from).await
+    }
+
+    /// Answers at the listener that all apps share.
+    pub(crate) async fn by_path(self: Arc<Self>, request: Request<RequestBody>, from: SocketAddr) -> Answer {
+        let found = Addresses::path(request.uri().path());
+        self.logged(found, request, from).await
+    }
+
+    async fn logged(
+        self: Arc<Self>,
+        found: Option<(AppAddress, usize)>,
+        request: Request<RequestBody>,
+        from: SocketAddr,
+    ) -> Answer {
+        let begun = Instant::now();
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let label = found.as_ref().map(|(address, _)| address.label());
+        let answer = self.visit(found, request, from).await;
+        let micros = begun.elapsed().as_micros();
+        // Never the query: programs put secrets into it.
+        let (status, path) = (answer.status(), uri.path());
+        tracing::info!(target: "access", app = label, %method, path, status = status.as_u16(), micros, from = %from.ip());
+        metrics::answered(&method, Some("app"), status, begun.elapsed());
+        answer
+    }
+
+    async fn visit(
+        self: &Arc<Self>,
+        found: Option<(AppAddress, usize)>,
+        request: Request<RequestBody>,
+        from: SocketAddr,
+    ) -> Answer {
+        let language = Language::of(request.uri().query(), request.headers());
+        let wants_page = wants_page(request.method(), request.headers());
+        let Ok(addresses) = self.app.addresses() else { return answer::text(View::trouble(language).line()) };
+        let Some((address, skip)) = found else {
+            let view = View::no_app(language, &addresses.console);
+            let place = Place { called: "Berth", prefix: "/", console: &addresses.console };
+            return answer::text(if wants_page { view.page(language, &place) } else { view.line() });
+        };
+        let uri = request.uri().clone();
+        let visit =
+            Visit { prefix: addresses.prefix(&address), address, uri, skip, language, wants_page, from };
+        match self.answer(&visit, addresses, request).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                tracing::error!(error = crate::error::chain(&error), "a request to an app failed");
+                self.say(&visit, &View::trouble(language))
+            }
+        }
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        visit: &Visit,
+        addresses: &Addresses,
+        request: Request<RequestBody>,
+    ) -> Result<Answer, Error> {
+        let path = visit.uri.path();
+        if !path.starts_with('/') || request.method() == Method::TRACE {
+            return Ok(self.say(visit, &View::malformed(visit.language)));
+        }
+        let rest = &path[visit.skip..];
+        if rest.is_empty() {
+            return Ok(answer::redirect(
+                StatusCode::PERMANENT_REDIRECT,
+                &with_query(&visit.prefix, &visit.uri),
+            ));
+        }
+        if rest == "/.berth/enter" {
+            return self.enter(visit, addresses, &request).await;
+        }
+        let Some(visitor) = self.sessions.visitor(&self.app, &visit.address, request.headers()).await? else {
+            return Ok(self.stranger(visit, addresses, request.headers()));
+        };
+        let is_upgrade =
+            request.version() == Version::HTTP_11 && headers::upgrade_of(request.headers()).is_some();
+        if !session::may_ask(request.method(), request.headers(), is_upgrade) {
+            return Ok(self.say(visit, &View::cross_site(visit.language)));
+        }
+        match rest {
+            "/.berth/status" => self.status(visit, &visitor).await,
+            "/.berth/act" => self.act(visit, &visitor, request).await,
+            rest if rest == "/.berth" || rest.starts_with("/.berth/") => {
+                Ok(self.say(visit, &View::no_app(visit.language, &addresses.console)))
+            }
+            _ => self.open(visit, &visitor, addresses, request).await,
+        }
+    }
+
+    /// Shows the app, or why it cannot be shown.
+    async fn open(
+        self: &Arc<Self>,
+        visit: &Visit,
+        visitor: &Visitor,
+        addresses: &Addresses,
+        request: Request<RequestBody>,
+    ) -> Result<Answer, Error> {
+        let port = match self.port(visit.language, visitor).await? {
+            Ok(port) => port,
+            Err(view) => return Ok(self.say(visit, &view)),
+        };
+        match self.forward(visit, visitor, addresses, port, request).await? {
+            Ok(answer) => Ok(answer),
+            Err(no_answer) => {
+                let view = self.why_not(visit.language, visitor, &no_answer).await?;
+                Ok(self.say(visit, &view))
+            }
+        }
+    }
+
+    /// One who is not signed in here. The same whether there is such an app or not.
+    fn stranger(&self, visit: &Visit, addresses: &Addresses, headers: &HeaderMap) -> Answer {
+        let link = visit.entrance(addresses);
+        let is_frame = headers.get("sec-fetch-dest").is_some_and(|to| to == "iframe" || to == "frame");
+        if visit.wants_page && !is_frame {
+            return answer::redirect(StatusCode::SEE_OTHER, &link);
+        }
+        self.say(visit, &View::sign_in(visit.language, link))
+    }
+
+    /// A page of ours, or a line for a program.
+    fn say(&self, visit: &Visit, view: &View) -> Answer {
+        if !visit.wants_page {
+            return answer::text(view.line());
+        }
+        let console = self.app.addresses().map_or("", |addresses| addresses.console.as_str());
+        let called = visit.address.label();
+        answer::text(view.page(visit.language, &Place { called: &called, prefix: &visit.prefix, console }))
+    }
+}
+
+impl Visit {
+    /// Where the console signs a browser in to this very page.
+    fn entrance(&self, addresses: &Addresses) -> String {
+        const NEXT_MAX: usize = 2048;
+        let next = self.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+        let next = next.get(self.skip..).filter(|next| next.starts_with('/') && next.len() <= NEXT_MAX);
+        format!(
+            "{}/enter?host={}&next={}",
+            addresses.console,
+            self.address.label(),
+            escaped_for_query(next.unwrap_or("/"))
+        )
+    }
+}
+
+fn wants_page(method: &Method, headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let reads = method == Method::GET || method == Method::HEAD;
+    reads
+        && text("sec-fetch-mode").map_or_else(
+            || text("accept").is_some_and(|accept| accept.contains("text/html")),
+            |mode| mode == "navigate",
+        )
+}
+
+fn with_query(path: &str, uri: &Uri) -> String {
+    uri.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
+}
+
+fn escaped_for_query(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/') {
+            escaped.push(char::from(byte));
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped
+}

@@ -1,0 +1,241 @@
+//! Apps and clients that do not behave: each gets a clear answer or a clean close, and the next request is served.
+
+use std::time::Duration;
+
+use gateway_api::{Code, Status};
+use http::Method;
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use super::stage::{LIMIT, Stage, head, program, rest};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_app_that_misbehaves_harms_nobody() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let page = format!("Accept: text/html\r\n{cookie}");
+    let long = "x".repeat(1 << 20);
+    // What the app answers, and what of it the browser sees.
+    let cases: [(&str, Vec<u8>, &str); 9] = [
+        ("nothing", b"".to_vec(), "HTTP/1.1 502"),
+        ("garbage", b"\x16\x03\x01 what?\r\n\r\n".to_vec(), "HTTP/1.1 502"),
+        ("half a head", b"HTTP/1.1 200 OK\r\nX: y".to_vec(), "HTTP/1.1 502"),
+        ("a long header", format!("HTTP/1.1 200 OK\r\nX: {long}\r\n\r\n").into_bytes(), "HTTP/1.1 502"),
+        (
+            "many headers",
+            format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: y\r\n".repeat(5000)).into_bytes(),
+            "HTTP/1.1 502",
+        ),
+        (
+            "two lengths",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_vec(),
+            "HTTP/1.1 502",
+        ),
+        (
+            "a protocol unasked",
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n".to_vec(),
+            "HTTP/1.1 502",
+        ),
+        (
+            "more than declared",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\nevil".to_vec(),
+            "HTTP/1.1 200",
+        ),
+        ("less than declared", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok".to_vec(), "HTTP/1.1 200"),
+    ];
+    for (what, answer, expected) in cases {
+        let app = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            head(&mut stream).await;
+            let _ = stream.write_all(&answer).await;
+        };
+        let (seen, ()) = tokio::join!(stage.get(&host, "/", &page), app);
+        assert!(
+            seen.starts_with(expected) && !seen.contains("evil"),
+            "{what}: {}",
+            &seen[..seen.len().min(600)]
+        );
+        if expected.ends_with("502") {
+            assert!(
+                seen.contains("did not answer as a web server should") || seen.contains("protocol unasked"),
+                "{what}: {seen}"
+            );
+        }
+    }
+
+    // A head without end costs no more than its limit.
+    let endless = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        head(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nX: ").await.unwrap();
+        while stream.write_all(&[b'x'; 4096]).await.is_ok() {}
+    };
+    let (seen, ()) = tokio::join!(stage.get(&host, "/", &page), endless);
+    assert!(seen.starts_with("HTTP/1.1 502"), "{seen}");
+
+    drop(listener);
+    let seen = stage.get(&host, "/", &page).await;
+    assert!(
+        seen.starts_with("HTTP/1.1 502") && seen.contains(&format!("Nothing listens on port {port}")),
+        "{seen}"
+    );
+    let seen = stage.get(&host, "/", &cookie).await;
+    assert!(seen.starts_with("HTTP/1.1 502") && seen.contains("text/plain"), "{seen}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_that_does_not_run_says_so() {
+    let stage = Stage::set().await;
+    let (host, cookie) = (stage.host("3000"), stage.entered("3000").await);
+    let page = format!("Accept: text/html\r\n{cookie}");
+    let store = &stage.site.app.store;
+    for (status, said) in [
+        (Status::Stopped { exit_code: None }, "The instance is stopped"),
+        (Status::Failed { reason: "the image is gone".to_owned(), exit_code: None }, "The image is gone."),
+        (Status::Starting, "The instance"),
+    ] {
+        assert!(store.set_status(&stage.instance, 1, &status).await.unwrap());
+        // What was looked up a moment ago is believed for a second.
+        let begun = std::time::Instant::now();
+        loop {
+            let seen = stage.get(&host, "/", &page).await;
+            if seen.starts_with("HTTP/1.1 503") && seen.contains(said) {
+                assert_eq!(
+                    seen.contains("Start the instance</button>"),
+                    status.allows(gateway_api::Action::Start),
+                    "{seen}"
+                );
+                break;
+            }
+            assert!(begun.elapsed() < LIMIT, "{said}: {seen}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    // The address is good before the instance is.
+    stage.opened("3000", &json!({})).await;
+    let reply = stage.site.ask(&Method::DELETE, "/api/v1/instances/train", Some(&stage.alice), None).await;
+    assert_eq!(reply.status, 202);
+    let begun = std::time::Instant::now();
+    while !stage.get(&host, "/", &page).await.starts_with("HTTP/1.1 303") {
+        assert!(begun.elapsed() < LIMIT, "the cookie still opens what is being deleted");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_leave_a_doubt_are_refused() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let other = stage.host("3999");
+    let smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
+    for request in [
+        format!(
+            "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{smuggled}"
+        ),
+        format!(
+            "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n{smuggled}"
+        ),
+        format!(
+            "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Transfer-Encoding: identity\r\nContent-Length: 4\r\n\r\nabcd"
+        ),
+        format!(
+            "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n"
+        ),
+        format!("POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Content-Length: +4\r\n\r\nabcd"),
+        format!(
+            "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde"
+        ),
+        format!("GET / HTTP/1.1\r\nHost: {host}\r\nHost: {other}\r\n{cookie}\r\n"),
+        format!("GET / HTTP/1.1\r\nHost: {host}\r\nHost: {host}\r\n{cookie}\r\n"),
+        format!("GET http://{other}/ HTTP/1.1\r\nHost: {host}\r\n{cookie}\r\n"),
+        format!("GET http://a@{host}/ HTTP/1.1\r\nHost: {host}\r\n{cookie}\r\n"),
+        format!("GET / HTTP/1.1\r\n{cookie}\r\n"),
+        format!("GET / HTTP/1.1\r\nHost : {host}\r\n{cookie}\r\n"),
+        format!("GET / HTTP/1.1\r\nHost: {host}\r\n{cookie} folded: x\r\n\r\n"),
+        format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n{cookie}\r\n"),
+    ] {
+        let seen = stage.raw(request.as_bytes()).await;
+        assert!(seen.starts_with("HTTP/1.1 400"), "{request}: {seen}");
+        assert_eq!(seen.matches("HTTP/1.1 ").count(), 1, "{request}: {seen}");
+    }
+    for request in [
+        format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close, Cookie\r\n{cookie}\r\n"),
+        format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close, X-Forwarded-For\r\n{cookie}\r\n"),
+        format!("OPTIONS * HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{cookie}\r\n"),
+        format!("TRACE / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{cookie}\r\n"),
+    ] {
+        let seen = stage.raw(request.as_bytes()).await;
+        assert!(seen.starts_with("HTTP/1.1 400"), "{request}: {seen}");
+    }
+    assert!(
+        tokio::time::timeout(Duration::from_millis(50), listener.accept()).await.is_err(),
+        "none of them reached the app"
+    );
+    // Absolute form that names the same host is one way to say it.
+    let app = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let seen = head(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await.unwrap();
+        seen
+    };
+    let request =
+        format!("GET http://{host}/a?b HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{cookie}\r\n");
+    let (answer, seen) = tokio::join!(stage.raw(request.as_bytes()), app);
+    assert!(answer.ends_with("ok") && seen.starts_with("GET /a?b HTTP/1.1\r\n"), "{answer} {seen}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_breaks_off_reaches_the_app_as_broken() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let mut browser = TcpStream::connect(stage.site.address).await.unwrap();
+    let request = format!("POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Content-Length: 10\r\n\r\nhalf");
+    browser.write_all(request.as_bytes()).await.unwrap();
+    let (mut app, _) = listener.accept().await.unwrap();
+    head(&mut app).await;
+    let mut four = [0; 4];
+    app.read_exact(&mut four).await.unwrap();
+    drop(browser);
+    assert_eq!(rest(&mut app).await, "", "nothing is made up, and the connection is not used again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unknown_apps_and_ports_get_a_sentence() {
+    let stage = Stage::set().await;
+    let ask = async |app: &str, body: serde_json::Value| {
+        let path = format!("/api/v1/instances/train/apps/{app}/open");
+        let reply = stage.site.ask(&Method::POST, &path, Some(&stage.alice), Some(&body)).await;
+        (reply.status, serde_json::from_value::<Code>(reply.json()["code"].clone()).ok())
+    };
+    for port in ["0", "65536", "080", "1e3"] {
+        assert_eq!(ask(port, json!({})).await, (422, Some(Code::BadValue)), "{port}");
+    }
+    for app in ["notebook", "Lab", "lab%20"] {
+        assert_eq!(ask(app, json!({})).await, (404, Some(Code::NotFound)), "{app}");
+    }
+    for path in ["//evil.example", "http://evil.example", "\\\\evil", "relative"] {
+        assert_eq!(ask("lab", json!({ "path": path })).await, (422, Some(Code::BadValue)), "{path}");
+    }
+    assert_eq!(ask("tensorboard", json!({"folder": "runs"})).await, (422, Some(Code::BadValue)));
+    for label in ["0--train--alice", "65536--train--alice", "terminal--train--alice", "x", "lab--train"] {
+        let seen = stage.get(&format!("{label}.localhost:1"), "/", "Accept: text/html\r\n").await;
+        assert!(seen.starts_with("HTTP/1.1 404"), "{label}: {seen}");
+    }
+    let away = crate::http::testing::Site::open_with("[gateway]\nurl = 'https://berth.example.org'").await;
+    let alice = away.user("alice", gateway_api::session::Role::User, crate::store::GroupId::DEFAULT).await;
+    away.instance("alice", "train", &Status::Starting).await;
+    let path = "/api/v1/instances/train/apps/lab/open";
+    let reply = away.ask(&Method::POST, path, Some(&alice), Some(&json!({}))).await;
+    assert_eq!(
+        (reply.status, reply.json()["code"].as_str()),
+        (503, Some("apps_unavailable")),
+        "{}",
+        reply.body
+    );
+}

@@ -1,0 +1,183 @@
+//! A request on its way to an app, and the app's answer on its way back.
+
+use std::{pin::pin, time::Duration};
+
+use envd_api::agent::Passed;
+use gateway_api::AppName;
+use http::{Request, Response, StatusCode, Uri, Version, header};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+
+use super::{
+    Answer, Proxy, Visit,
+    address::Addresses,
+    answer::{self, AnswerBody, Watched},
+    headers::{self, Bounds, Facts, sanitize_upstream_request, sanitize_upstream_response},
+    page::View,
+    relay::relay,
+    session::Visitor,
+    upstream::{AppBody, NoAnswer, Target},
+};
+use crate::{
+    auth::{live::Connection, token::Token},
+    error::Error,
+    listen::{Raw, RequestBody},
+};
+
+/// How long an app may take over its answer.
+const ANSWER_LIMIT: Duration = Duration::from_hours(1);
+/// How long a visitor's program may pause within what it sends.
+const PAUSE_LIMIT: Duration = Duration::from_mins(10);
+/// An answer that takes longer is worth watching for whether its visitor may still see it.
+const SOON: Duration = Duration::from_secs(2);
+
+impl Proxy {
+    /// Sends a request on and gives the answer back.
+    pub(super) async fn forward(
+        &self,
+        visit: &Visit,
+        visitor: &Visitor,
+        addresses: &Addresses,
+        port: u16,
+        mut request: Request<RequestBody>,
+    ) -> Result<Result<Answer, NoAnswer>, Error> {
+        let from_browser = headers::upgrade_of(request.headers())
+            .is_some()
+            .then(|| hyper::upgrade::on(&mut request))
+            .filter(|_| request.version() == Version::HTTP_11);
+        let (mut head, mut body) = request.into_parts();
+        body.may_pause_for(PAUSE_LIMIT);
+        let stripped = (addresses.by_path() && strips_prefix(visit.address.app))
+            .then(|| visit.prefix.trim_end_matches('/'));
+        let facts = Facts {
+            from: visit.from.ip(),
+            secure: addresses.is_secure(),
+            prefix: stripped,
+            bearer_is_ours: self.bearer_is_ours(&head.headers).await?,
+        };
+        if from_browser.is_none() {
+            head.headers.remove(header::UPGRADE);
+        }
+        let Some(uri) = target(&visit.uri, stripped.map_or(0, str::len)) else {
+            return Ok(Ok(self.say(visit, &View::malformed(visit.language))));
+        };
+        if sanitize_upstream_request(&mut head.headers, &facts).is_err() {
+            return Ok(Ok(self.say(visit, &View::malformed(visit.language))));
+        }
+        head.uri = uri;
+        head.version = Version::HTTP_11;
+        head.extensions.clear();
+        let instance = &visitor.session.instance;
+        let target = Target { user: instance.user_id, instance: instance.id.clone(), port };
+        let request = Request::from_parts(head, body);
+        let mut response = match self.send(visitor, target, request).await {
+            Ok(response) => response,
+            Err(no_answer) => return Ok(Err(no_answer)),
+        };
+        let switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        let from_app = switched.then(|| hyper::upgrade::on(&mut response));
+        sanitize_upstream_response(
+            response.headers_mut(),
+            &Bounds {
+                frame_ancestors: &self.frame_ancestors,
+                by_path: addresses.by_path(),
+                is_upgrade: switched,
+            },
+        );
+        match (from_browser, from_app) {
+            (Some(from_browser), Some(from_app)) => {
+                self.relay(visitor, from_browser, from_app);
+                let (mut head, _) = response.into_parts();
+                head.extensions.clear();
+                Ok(Ok(Response::from_parts(head, AnswerBody::Text(None))))
+            }
+            // An app that changes the protocol unasked leaves nothing that could be answered.
+            (None, Some(_)) => Ok(Ok(answer::text(
+                View::broken(visit.language, visit.address.app, "it changed the protocol unasked").line(),
+            ))),
+            (_, None) => {
+                let (mut head, body) = response.into_parts();
+                head.extensions.clear();
+                let body = Watched::new(body, self.app.live.clone(), visitor.key);
+                Ok(Ok(Response::from_parts(head, AnswerBody::App(body))))
+            }
+        }
+    }
+
+    /// Waits for the answer, for as long as the visitor may see it.
+    async fn send(
+        &self,
+        visitor: &Visitor,
+        target: Target,
+        request: Request<RequestBody>,
+    ) -> Result<Response<AppBody>, NoAnswer> {
+        let mut sending = pin!(self.upstreams.send(&self.app.agents, &self.app.tasks, target, request));
+        if let Ok(answered) = tokio::time::timeout(SOON, &mut sending).await {
+            return answered;
+        }
+        let open = self.app.live.open_by(visitor.key);
+        tokio::select! {
+            answered = &mut sending => answered,
+            () = open.ended() => Err(NoAnswer::Ended),
+            () = tokio::time::sleep(ANSWER_LIMIT) => Err(NoAnswer::Ended),
+        }
+    }
+
+    /// Copies bytes between browser and app from here on, until one of them or the visitor's key ends.
+    fn relay(&self, visitor: &Visitor, from_browser: OnUpgrade, from_app: OnUpgrade) {
+        let open = self.app.live.open_by(visitor.key);
+        let stopping = self.app.tasks.stopping();
+        self.app.tasks.spawn("app upgrade", async move {
+            let both = Box::pin(async { tokio::try_join!(from_browser, from_app) });
+            let Ok((browser, app)) = both.await else { return };
+            tokio::select! {
+                () = carry(open, browser, app) => {}
+                () = stopping.cancelled() => {}
+            }
+        });
+    }
+
+    /// Whether a request carries a key to the console. Apps have tokens of their own, of any shape.
+    async fn bearer_is_ours(&self, headers: &http::HeaderMap) -> Result<bool, Error> {
+        let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(false) };
+        let token = value.to_str().ok().and_then(|text| {
+            let (scheme, token) = text.trim().split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| Token::from_client(token.trim()))?
+        });
+        match token {
+            Some(token) => Ok(self.app.store.still_opens(&token.hash()).await?),
+            None => Ok(false),
+        }
+    }
+}
+
+async fn carry(open: Connection, browser: Upgraded, app: Upgraded) {
+    let (browser, from_browser) = Raw::take_back(browser);
+    let work = async {
+        let relayed = match app.downcast::<TokioIo<Passed>>() {
+            Ok(parts) => relay(browser, parts.io.into_inner(), from_browser, parts.read_buf).await,
+            Err(app) => relay(browser, TokioIo::new(app), from_browser, bytes::Bytes::new()).await,
+        };
+        if let Err(error) = relayed {
+            tracing::debug!(%error, "an upgraded connection broke");
+        }
+    };
+    open.during(work).await;
+}
+
+/// Whether an app is told its pages without the path that all of them share. The others know it.
+fn strips_prefix(app: AppName) -> bool {
+    match app {
+        AppName::Ide | AppName::Port(_) => true,
+        AppName::Lab | AppName::Tensorboard | AppName::Desktop | AppName::Terminal => false,
+    }
+}
+
+/// The path and query of a request as they came, but for the first `skip` bytes.
+fn target(uri: &Uri, skip: usize) -> Option<Uri> {
+    let all = uri.path_and_query()?.as_str();
+    if skip == 0 && uri.authority().is_none() {
+        return Some(uri.clone());
+    }
+    all.get(skip..)?.parse::<http::uri::PathAndQuery>().ok().map(Uri::from)
+}

@@ -1,0 +1,251 @@
+//! What of a request reaches an app, and what of its answer reaches the browser.
+//!
+//! The same two functions serve plain requests and upgrades: a check that one path has and the other lacks is how
+//! cookies of gateways leak. Nothing that is ours goes in, and what says who the visitor is comes from us alone.
+
+use std::net::IpAddr;
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{self, Entry},
+};
+
+/// The cookie of an app's host.
+pub(super) const COOKIE: &str = "__Host-berth-app";
+/// The same where there is no TLS, or where several apps share a host.
+pub(super) const PLAIN_COOKIE: &str = "berth-app";
+/// Cookies that are ours, here or at the console.
+const OURS: [&str; 4] = [COOKIE, PLAIN_COOKIE, "__Host-berth", "berth"];
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
+/// Headers that are about one connection.
+const HOP_BY_HOP: [HeaderName; 5] = [
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::PROXY_AUTHORIZATION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
+
+/// What an app is told about a request, and what of it is ours.
+#[derive(Debug)]
+pub(super) struct Facts<'a> {
+    pub(super) from: IpAddr,
+    pub(super) secure: bool,
+    /// The path that was taken away, in path mode.
+    pub(super) prefix: Option<&'a str>,
+    /// The bearer token in it opens something at the console.
+    pub(super) bearer_is_ours: bool,
+}
+
+/// Why a request goes no further.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Meddling;
+
+/// Takes out all that is ours or about one connection, then says where the request came from. `Host` and `Origin` stay
+/// what they are. An upgrade stays one.
+pub(super) fn sanitize_upstream_request(headers: &mut HeaderMap, facts: &Facts<'_>) -> Result<(), Meddling> {
+    let upgrade = upgrade_of(headers).cloned();
+    let wants_trailers = headers.get(header::TE).is_some_and(|value| names(value, "trailers"));
+    for name in named_by_connection(headers)? {
+        headers.remove(name);
+    }
+    headers.remove(header::CONNECTION);
+    headers.remove(header::TE);
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
+    let meant_for_us: Vec<HeaderName> = headers.keys().filter(|name| is_ours(name)).cloned().collect();
+    for name in meant_for_us {
+        headers.remove(name);
+    }
+    if facts.bearer_is_ours {
+        headers.remove(header::AUTHORIZATION);
+    }
+    without_our_cookies(headers);
+
+    if let Some(host) = headers.get(header::HOST).cloned() {
+        headers.insert(FORWARDED_HOST, host);
+    }
+    if let Ok(from) = HeaderValue::from_str(&facts.from.to_canonical().to_string()) {
+        headers.insert(FORWARDED_FOR, from);
+    }
+    let scheme = if facts.secure { "https" } else { "http" };
+    headers.insert(FORWARDED_PROTO, HeaderValue::from_static(scheme));
+    if let Some(prefix) = facts.prefix.and_then(|prefix| HeaderValue::from_str(prefix).ok()) {
+        headers.insert(FORWARDED_PREFIX, prefix);
+    }
+    if let Some(protocol) = upgrade {
+        headers.insert(header::UPGRADE, protocol);
+        headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    } else if wants_trailers {
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        headers.insert(header::CONNECTION, HeaderValue::from_static("te"));
+    }
+    Ok(())
+}
+
+/// What an answer may be about.
+#[derive(Debug)]
+pub(super) struct Bounds<'a> {
+    /// Who may show the page in a frame, as a policy says it.
+    pub(super) frame_ancestors: &'a HeaderValue,
+    /// Several apps share the origin.
+    pub(super) by_path: bool,
+    pub(super) is_upgrade: bool,
+}
+
+/// Takes out what is about one connection, and what would reach beyond the app's own origin.
+pub(super) fn sanitize_upstream_response(headers: &mut HeaderMap, bounds: &Bounds<'_>) {
+    let upgrade = headers.get(header::UPGRADE).filter(|_| bounds.is_upgrade).cloned();
+    for name in named_by_connection(headers).unwrap_or_default() {
+        headers.remove(name);
+    }
+    headers.remove(header::CONNECTION);
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
+    // It would empty the console's cookies too, where both are below one domain.
+    headers.remove("clear-site-data");
+    headers.remove(header::ALT_SVC);
+    if bounds.by_path {
+        headers.remove("service-worker-allowed");
+    }
+    if headers.contains_key(header::SET_COOKIE) {
+        let cookies: Vec<HeaderValue> =
+            headers.get_all(header::SET_COOKIE).iter().filter_map(own_cookie).collect();
+        headers.remove(header::SET_COOKIE);
+        for cookie in cookies {
+            headers.append(header::SET_COOKIE, cookie);
+        }
+    }
+    headers.append(header::CONTENT_SECURITY_POLICY, bounds.frame_ancestors.clone());
+    if let Some(protocol) = upgrade {
+        headers.insert(header::UPGRADE, protocol);
+        headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    }
+}
+
+/// The protocol that a request wants to change to.
+pub(super) fn upgrade_of(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let asked = headers.get_all(header::CONNECTION).iter().any(|value| names(value, "upgrade"));
+    headers.get(header::UPGRADE).filter(|_| asked)
+}
+
+/// The values of one of our cookies in a request.
+pub(super) fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(move |pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
+}
+
+fn names(value: &HeaderValue, wanted: &str) -> bool {
+    value.to_str().is_ok_and(|text| text.split(',').any(|word| word.trim().eq_ignore_ascii_case(wanted)))
+}
+
+/// The headers that `Connection` says are about one connection. One that names what apps are to rely on meddles.
+fn named_by_connection(headers: &HeaderMap) -> Result<Vec<HeaderName>, Meddling> {
+    let mut named = Vec::new();
+    for value in headers.get_all(header::CONNECTION) {
+        for word in value.to_str().map_err(|_| Meddling)?.split(',').map(str::trim) {
+            let keeps = ["", "close", "keep-alive", "upgrade", "te"];
+            if keeps.iter().any(|known| word.eq_ignore_ascii_case(known)) {
+                continue;
+            }
+            let name: HeaderName = word.parse().map_err(|_| Meddling)?;
+            if is_ours(&name) || is_needed(&name) {
+                return Err(Meddling);
+            }
+            named.push(name);
+        }
+    }
+    Ok(named)
+}
+
+/// Headers that only we may set.
+fn is_ours(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name.starts_with("x-forwarded")
+        || name.starts_with("x-berth-")
+        || matches!(
+            name,
+            "forwarded" | "x-real-ip" | "x-remote-user" | "remote-user" | "x-original-url" | "x-rewrite-url"
+        )
+}
+
+/// Headers that no client may have taken away.
+fn is_needed(name: &HeaderName) -> bool {
+    [
+        header::HOST,
+        header::ORIGIN,
+        header::COOKIE,
+        header::AUTHORIZATION,
+        header::CONTENT_LENGTH,
+        header::TRANSFER_ENCODING,
+        header::SEC_WEBSOCKET_KEY,
+        header::SEC_WEBSOCKET_VERSION,
+    ]
+    .contains(name)
+        || name.as_str().starts_with("sec-fetch-")
+}
+
+fn without_our_cookies(headers: &mut HeaderMap) {
+    let Entry::Occupied(found) = headers.entry(header::COOKIE) else { return };
+    let is_ours = |pair: &&[u8]| {
+        let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
+        OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours.as_bytes()))
+    };
+    if !found.iter().any(|value| value.as_bytes().split(|&byte| byte == b';').any(|pair| is_ours(&pair)))
+        && found.iter().count() == 1
+    {
+        return; // byte for byte what the browser sent
+    }
+    let mut left: Vec<u8> = Vec::new();
+    for value in found.iter() {
+        for pair in value.as_bytes().split(|&byte| byte == b';').filter(|pair| !is_ours(pair)) {
+            if !left.is_empty() {
+                left.extend_from_slice(b"; ");
+            }
+            left.extend_from_slice(pair.trim_ascii());
+        }
+    }
+    found.remove_entry_mult();
+    if !left.is_empty()
+        && let Ok(value) = HeaderValue::from_bytes(&left)
+    {
+        headers.insert(header::COOKIE, value);
+    }
+}
+
+/// A cookie that an app sets, as one of its own host alone; `None` if it has the name of one of ours.
+fn own_cookie(value: &HeaderValue) -> Option<HeaderValue> {
+    let bytes = value.as_bytes();
+    let mut parts = bytes.split(|&byte| byte == b';');
+    let pair = parts.next().unwrap_or_default();
+    let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
+    if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours.as_bytes())) {
+        return None;
+    }
+    let is_domain = |part: &&[u8]| {
+        part.split(|&byte| byte == b'=')
+            .next()
+            .unwrap_or_default()
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"domain")
+    };
+    if !parts.clone().any(|part| is_domain(&part)) {
+        return Some(value.clone());
+    }
+    let mut left = pair.to_vec();
+    for part in parts.filter(|part| !is_domain(part)) {
+        left.push(b';');
+        left.extend_from_slice(part);
+    }
+    HeaderValue::from_bytes(&left).ok()
+}

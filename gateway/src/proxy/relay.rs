@@ -1,0 +1,170 @@
+//! Bytes between two connections that are no longer HTTP, each way at the pace of its receiver.
+//!
+//! Thousands of these are idle at a time, so an idle one holds no buffer: what can be read is read into a buffer that
+//! all relays of a thread share and written on at once. Only what the other side does not take is kept.
+
+use std::{
+    cell::RefCell,
+    future::poll_fn,
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::{Buf as _, Bytes};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// How much is read at once.
+const PIECE: usize = 64 << 10;
+/// How long one side may go on after the other has said that nothing more will come.
+const HALF_OPEN_LIMIT: Duration = Duration::from_mins(5);
+
+thread_local! {
+    static PIECES: RefCell<Vec<u8>> = RefCell::new(vec![0; PIECE]);
+}
+
+/// One way.
+struct Flow {
+    /// What was read and is not written yet.
+    kept: Bytes,
+    state: State,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    Open,
+    Flushing,
+    Closing,
+    Closed,
+}
+
+/// Copies both ways until both are done or one breaks. `first` and `second` are what was read of each before.
+pub(super) async fn relay(
+    mut first: impl AsyncRead + AsyncWrite + Unpin,
+    mut second: impl AsyncRead + AsyncWrite + Unpin,
+    from_first: Bytes,
+    from_second: Bytes,
+) -> io::Result<()> {
+    let mut there = Flow { kept: from_first, state: State::Open };
+    let mut back = Flow { kept: from_second, state: State::Open };
+    let one_is_done = poll_fn(|context| {
+        let there_done = there.poll(context, &mut first, &mut second)?;
+        let back_done = back.poll(context, &mut second, &mut first)?;
+        let done = there_done.is_ready() || back_done.is_ready();
+        if done { Poll::Ready(Ok::<_, io::Error>(())) } else { Poll::Pending }
+    });
+    one_is_done.await?;
+    let both_are_done = poll_fn(|context| {
+        let there_done = there.poll(context, &mut first, &mut second)?;
+        let back_done = back.poll(context, &mut second, &mut first)?;
+        let done = there_done.is_ready() && back_done.is_ready();
+        if done { Poll::Ready(Ok::<_, io::Error>(())) } else { Poll::Pending }
+    });
+    // Boxed: whoever is idle pays for it only once it matters.
+    let limited = Box::pin(tokio::time::timeout(HALF_OPEN_LIMIT, both_are_done));
+    limited.await.unwrap_or(Ok(()))
+}
+
+impl Flow {
+    fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        from: &mut (impl AsyncRead + Unpin),
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> Poll<io::Result<()>> {
+        loop {
+            while !self.kept.is_empty() {
+                let written = ready!(Pin::new(&mut *to).poll_write(context, &self.kept))?;
+                if written == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                }
+                self.kept.advance(written);
+            }
+            match self.state {
+                State::Open => ready!(self.carry(context, from, to))?,
+                State::Flushing => {
+                    // TLS keeps what it was given until it is told that there is no more for now.
+                    ready!(Pin::new(&mut *to).poll_flush(context))?;
+                    self.state = State::Open;
+                    ready!(self.carry(context, from, to))?;
+                }
+                State::Closing => {
+                    ready!(Pin::new(&mut *to).poll_shutdown(context))?;
+                    self.state = State::Closed;
+                }
+                State::Closed => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+
+    /// Reads once and writes as much of it as the other side takes.
+    fn carry(
+        &mut self,
+        context: &mut Context<'_>,
+        from: &mut (impl AsyncRead + Unpin),
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> Poll<io::Result<()>> {
+        PIECES.with_borrow_mut(|piece| {
+            let mut buffer = ReadBuf::new(piece);
+            ready!(Pin::new(&mut *from).poll_read(context, &mut buffer))?;
+            let mut read = buffer.filled();
+            if read.is_empty() {
+                self.state = State::Closing;
+                return Poll::Ready(Ok(()));
+            }
+            self.state = State::Flushing;
+            while !read.is_empty() {
+                match Pin::new(&mut *to).poll_write(context, read) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    Poll::Ready(Ok(written)) => read = &read[written..],
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => {
+                        self.kept = Bytes::copy_from_slice(read);
+                        break;
+                    }
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn both_ways_at_once_with_small_windows_and_half_closes() {
+        let (mut browser, near) = duplex(1000);
+        let (far, mut app) = duplex(700);
+        let relayed = relay(near, far, Bytes::from_static(b"early"), Bytes::from_static(b"first"));
+        let load: Vec<u8> = (0..300_000_u32).map(|n| n.to_le_bytes()[0] ^ n.to_le_bytes()[1]).collect();
+        let talk = async {
+            let (mut browser_reads, mut browser_writes) = tokio::io::split(&mut browser);
+            let (mut app_reads, mut app_writes) = tokio::io::split(&mut app);
+            let up = async {
+                browser_writes.write_all(&load).await.unwrap();
+                browser_writes.shutdown().await.unwrap();
+            };
+            let down = async {
+                let mut seen = Vec::new();
+                app_reads.read_to_end(&mut seen).await.unwrap();
+                assert_eq!((&seen[..5], seen[5..] == load), (&b"early"[..], true));
+                // The browser has said that nothing more comes; the app may still answer.
+                app_writes.write_all(&load).await.unwrap();
+                app_writes.shutdown().await.unwrap();
+            };
+            let back = async {
+                let mut seen = Vec::new();
+                browser_reads.read_to_end(&mut seen).await.unwrap();
+                assert_eq!((&seen[..5], seen[5..] == load), (&b"first"[..], true));
+            };
+            tokio::join!(up, down, back);
+        };
+        let (result, ()) = tokio::join!(relayed, talk);
+        result.unwrap();
+    }
+}

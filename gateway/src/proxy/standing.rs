@@ -1,0 +1,151 @@
+//! How an app stands: at which port it answers, or why it does not.
+//!
+//! A page makes a hundred requests at once, and the agent is asked for one of them: what it said is believed for a few
+//! seconds, and until the port no longer answers.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use gateway_api::{
+    AppName, InstanceId, Status,
+    app::{AppAct, AppState},
+};
+
+use super::{
+    Proxy,
+    page::{Language, View},
+    session::Visitor,
+    upstream::NoAnswer,
+};
+use crate::{auth::policy, error::Error};
+
+/// How long the port of an app is believed.
+const BELIEVED_FOR: Duration = Duration::from_secs(5);
+const KNOWN_MAX: usize = 10_000;
+
+/// The ports of apps that answered a moment ago.
+#[derive(Debug, Default)]
+pub(super) struct Known(Mutex<HashMap<(InstanceId, AppName), (u16, Instant)>>);
+
+impl Known {
+    /// The port, if it is worth trying. Of those who ask when it has become old, one is sent to look again.
+    fn port(&self, of: &(InstanceId, AppName)) -> Option<u16> {
+        let mut known = self.lock();
+        let (port, at) = known.get_mut(of)?;
+        if at.elapsed() < BELIEVED_FOR {
+            return Some(*port);
+        }
+        *at = Instant::now();
+        None
+    }
+
+    fn note(&self, of: (InstanceId, AppName), port: u16) {
+        let mut known = self.lock();
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        known.insert(of, (port, Instant::now()));
+    }
+
+    pub(super) fn forget(&self, of: &(InstanceId, AppName)) {
+        self.lock().remove(of);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(InstanceId, AppName), (u16, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Proxy {
+    /// The port to send a request to. An app that is stopped is started: that is what a visit means.
+    pub(super) async fn port(
+        &self,
+        language: Language,
+        visitor: &Visitor,
+    ) -> Result<Result<u16, View>, Error> {
+        let instance = &visitor.session.instance;
+        if !matches!(instance.status, Status::Running { .. }) {
+            return Ok(Err(self.of_instance(language, visitor)));
+        }
+        let app = visitor.session.app;
+        if let AppName::Port(port) = app {
+            return Ok(Ok(port.get()));
+        }
+        let key = (instance.id.clone(), app);
+        if let Some(port) = self.known.port(&key) {
+            return Ok(Ok(port));
+        }
+        Ok(match self.look(language, visitor, true).await? {
+            Ok(port) => {
+                self.known.note(key, port);
+                Ok(port)
+            }
+            Err(view) => {
+                self.known.forget(&key);
+                Err(view)
+            }
+        })
+    }
+
+    /// What to say when an app did not answer.
+    pub(super) async fn why_not(
+        &self,
+        language: Language,
+        visitor: &Visitor,
+        no_answer: &NoAnswer,
+    ) -> Result<View, Error> {
+        let app = visitor.session.app;
+        self.known.forget(&(visitor.session.instance.id.clone(), app));
+        match no_answer {
+            NoAnswer::Agent(error) => Ok(View::agent_unreachable(language, &error.to_string())),
+            NoAnswer::Broken(error) => Ok(View::broken(language, app, &error.to_string())),
+            NoAnswer::Ended => Ok(View::trouble(language)),
+            NoAnswer::NothingListens => Ok(match self.look(language, visitor, false).await? {
+                Ok(_) => View::broken(language, app, "it closed the connection"),
+                Err(view) => view,
+            }),
+        }
+    }
+
+    /// What a page says now.
+    pub(super) async fn view(&self, language: Language, visitor: &Visitor) -> Result<View, Error> {
+        if !matches!(visitor.session.instance.status, Status::Running { .. }) {
+            return Ok(self.of_instance(language, visitor));
+        }
+        Ok(self.look(language, visitor, false).await?.err().unwrap_or_else(View::ready))
+    }
+
+    fn of_instance(&self, language: Language, visitor: &Visitor) -> View {
+        let status = self.app.cluster.seen(visitor.session.instance.status.clone());
+        View::of_instance(language, &status, true)
+    }
+
+    /// Asks the agent; `start` starts what is stopped.
+    async fn look(
+        &self,
+        language: Language,
+        visitor: &Visitor,
+        start: bool,
+    ) -> Result<Result<u16, View>, Error> {
+        let session = &visitor.session;
+        let grant = policy::grant_by_app_session(session);
+        let looked = self.app.look_at_app(&grant, session.app, session.folder.clone()).await;
+        let looked = match looked {
+            Ok(app) if start && app.state == AppState::Stopped && session.app.is_started() => {
+                self.app.do_with_app(&grant, session.app, AppAct::Start, session.folder.clone()).await
+            }
+            looked => looked,
+        };
+        match looked {
+            Ok(app) => Ok(match app.port {
+                Some(port) if app.state == AppState::Ready => Ok(port),
+                Some(_) | None => Err(View::of_app(language, &app)),
+            }),
+            Err(Error::AgentUnreachable { why, .. }) => Ok(Err(View::agent_unreachable(language, &why))),
+            Err(error) => Err(error),
+        }
+    }
+}
