@@ -12,3 +12,4 @@ mod port;
 mod restart;
 mod restore;
 mod sidebyside;
+mod terminals;

@@ -197,10 +197,10 @@ async fn keep(agent: Rc<Agent>, name: String, terminal: Rc<Terminal>, mut ended:
     let exit = loop {
         tokio::select! {
             () = gathered.fill(&terminal.pty) => {
-                if gathered.is_empty() {
-                    if let Ok(exit) = timeout(CLOSED_PAUSE, &mut ended).await {
-                        break exit.ok();
-                    }
+                if gathered.is_empty()
+                    && let Ok(exit) = timeout(CLOSED_PAUSE, &mut ended).await
+                {
+                    break exit.ok();
                 }
                 terminal.show(gathered.take()).await;
             }

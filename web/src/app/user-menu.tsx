@@ -40,10 +40,7 @@ export function UserMenu({ me }: { me: Me }) {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Label>{me.name}</Menu.Label>
-          <Menu.Item
-            leftSection={<IconKey size={16} />}
-            onClick={() => setChanging(true)}
-          >
+          <Menu.Item leftSection={<IconKey size={16} />} onClick={() => setChanging(true)}>
             {t('change_password.title')}
           </Menu.Item>
           <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => leave.mutate()}>
