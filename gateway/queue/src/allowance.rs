@@ -1,4 +1,7 @@
 //! What owners hold, and may hold.
+//!
+//! Accounts are numbered and resources too, since every work in a long line is asked about: nothing here makes a text
+//! unless there is an objection to tell.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,131 +10,203 @@ use jiff::Timestamp;
 use crate::{
     decision::{Reason, Resource},
     room::Cluster,
-    situation::{Allowance, Kind, Limits, Owner, Running, Work},
+    situation::{Allowance, Kind, Limits, Need, Owner, Running, Work},
 };
 
 /// Who holds how much, and which allowances are kept for somebody.
 #[derive(Debug)]
 pub(crate) struct Ledger<'a> {
-    allowances: &'a BTreeMap<Owner, Allowance>,
-    now: Timestamp,
-    used: HashMap<(Owner, Resource), u64>,
-    kept: HashMap<(Owner, Resource), String>,
+    accounts: Vec<Account<'a>>,
+    users: HashMap<&'a str, usize>,
+    groups: HashMap<&'a str, usize>,
+    shares: HashMap<&'a str, usize>,
+    models: Vec<&'a str>,
 }
 
+/// One owner; each list is by the number of the resource.
+#[derive(Debug)]
+struct Account<'a> {
+    owner: &'a Owner,
+    limits: Vec<Option<u64>>,
+    used: Vec<u64>,
+    kept_for: Vec<Option<String>>,
+}
+
+/// Numbers of resources; those of models follow.
+const CPUS: usize = 0;
+const MEMORY: usize = 1;
+const GPUS: usize = 2;
+const INSTANCES: usize = 3;
+const JOBS: usize = 4;
+const MODELS: usize = 5;
+
+/// What something would hold, by the number of the resource.
+type Wants = [(usize, u64); 5];
+
 impl<'a> Ledger<'a> {
-    pub(crate) fn new(allowances: &'a BTreeMap<Owner, Allowance>, now: Timestamp) -> Self {
-        Self { allowances, now, used: HashMap::new(), kept: HashMap::new() }
+    pub(crate) fn new(
+        allowances: &'a BTreeMap<Owner, Allowance>,
+        now: Timestamp,
+        cluster: &Cluster<'a>,
+    ) -> Self {
+        let models = cluster.models.clone();
+        let mut ledger = Self {
+            accounts: Vec::new(),
+            users: HashMap::new(),
+            groups: HashMap::new(),
+            shares: HashMap::new(),
+            models,
+        };
+        for (owner, allowance) in allowances {
+            let number = ledger.accounts.len();
+            match owner {
+                Owner::User(name) => ledger.users.insert(name, number),
+                Owner::Group(name) => ledger.groups.insert(name, number),
+                Owner::Share(name) => ledger.shares.insert(name, number),
+            };
+            let limits = limits(allowance, now, &ledger.models);
+            let (used, kept_for) = (vec![0; limits.len()], vec![None; limits.len()]);
+            ledger.accounts.push(Account { owner, limits, used, kept_for });
+        }
+        ledger
+    }
+
+    fn accounts_of(
+        &self,
+        user: &str,
+        group: &str,
+        share: Option<&str>,
+    ) -> impl Iterator<Item = usize> + use<> {
+        let share = share.and_then(|share| self.shares.get(share));
+        [self.users.get(user), self.groups.get(group), share]
+            .map(Option::<&usize>::copied)
+            .into_iter()
+            .flatten()
     }
 
     pub(crate) fn add_running(&mut self, running: &Running, cluster: &Cluster<'_>) {
-        let mut amounts: Vec<(Resource, u64)> = vec![of_kind(running.kind)];
-        for task in &running.tasks {
-            amounts.push((Resource::Cpus, task.cpus_milli));
-            amounts.push((Resource::Memory, task.memory_mib));
-            amounts.push((Resource::Gpus, task.cards.len() as u64));
-            let node = cluster.node(&task.node);
-            for card in &task.cards {
-                if let Some(model) = node.and_then(|node| cluster.card_model(node, card)) {
-                    amounts.push((Resource::GpusOf(cluster.models[model].to_owned()), 1));
+        for number in self.accounts_of(&running.user, &running.group, running.share.as_deref()) {
+            let used = &mut self.accounts[number].used;
+            used[of_kind(running.kind)] += 1;
+            for task in &running.tasks {
+                used[CPUS] += task.cpus_milli;
+                used[MEMORY] += task.memory_mib;
+                used[GPUS] += task.cards.len() as u64;
+                let node = cluster.node(&task.node);
+                for card in &task.cards {
+                    if let Some(model) = node.and_then(|node| cluster.card_model(node, card)) {
+                        used[MODELS + model] += 1;
+                    }
                 }
-            }
-        }
-        for owner in running.owners().filter(|owner| self.allowances.contains_key(owner)) {
-            for (resource, amount) in &amounts {
-                *self.used.entry((owner.clone(), resource.clone())).or_default() += amount;
             }
         }
     }
 
     /// Counts `work` as running, its cards being of `model`.
-    pub(crate) fn add(&mut self, work: &Work, model: Option<&str>) {
-        for owner in work.owners().filter(|owner| self.allowances.contains_key(owner)) {
-            for (resource, amount) in wants(work, model) {
-                *self.used.entry((owner.clone(), resource)).or_default() += amount;
+    pub(crate) fn add(&mut self, work: &Work, model: Option<usize>) {
+        for number in self.accounts_of(&work.user, &work.group, work.share.as_deref()) {
+            for (resource, amount) in wants(work.kind, &work.tasks, model) {
+                self.accounts[number].used[resource] += amount;
             }
         }
     }
 
-    /// Why `work` may not start, with its cards being of `model`, if it may not.
-    pub(crate) fn objection(&self, work: &Work, model: Option<&str>) -> Option<Reason> {
-        let mut first = None;
-        self.each_objection(work, model, |reason| {
-            first.get_or_insert(reason);
-        });
-        first
+    /// Whether `work` with these tasks may start, with its cards being of `model`.
+    pub(crate) fn allows(&self, work: &Work, tasks: &[Need], model: Option<usize>) -> bool {
+        let wants = wants(work.kind, tasks, model);
+        self.accounts_of(&work.user, &work.group, work.share.as_deref()).all(|number| {
+            let account = &self.accounts[number];
+            wants.iter().all(|&(resource, wanted)| account.allows(resource, wanted, &work.id))
+        })
     }
 
-    /// Keeps for `work` what it waits for.
-    pub(crate) fn keep_for(&mut self, work: &Work, model: Option<&str>) {
-        let mut lacking = Vec::new();
-        self.each_objection(work, model, |reason| {
-            if let Reason::Allowance { owner, resource, .. } = reason {
-                lacking.push((owner, resource));
-            }
-        });
-        for key in lacking {
-            self.kept.entry(key).or_insert_with(|| work.id.clone());
+    /// Why `work` may not start, if it may not.
+    pub(crate) fn objection(&self, work: &Work, model: Option<usize>) -> Option<Reason> {
+        let wants = wants(work.kind, &work.tasks, model);
+        self.accounts_of(&work.user, &work.group, work.share.as_deref()).find_map(|number| {
+            let account = &self.accounts[number];
+            let refused =
+                wants.iter().find(|&&(resource, wanted)| !account.allows(resource, wanted, &work.id))?;
+            Some(self.reason(account, *refused, &work.id))
+        })
+    }
+
+    fn reason(&self, account: &Account<'_>, (number, wanted): (usize, u64), id: &str) -> Reason {
+        let owner = account.owner.clone();
+        let resource = match number {
+            CPUS => Resource::Cpus,
+            MEMORY => Resource::Memory,
+            GPUS => Resource::Gpus,
+            INSTANCES => Resource::Instances,
+            JOBS => Resource::Jobs,
+            model => Resource::GpusOf(self.models[model - MODELS].to_owned()),
+        };
+        let limit = account.limits[number].unwrap_or(u64::MAX);
+        if wanted > limit {
+            return Reason::AllowanceTooSmall { owner, resource, limit, wanted };
+        }
+        match account.kept_for[number].as_ref().filter(|by| *by != id) {
+            Some(by) => Reason::AllowanceKept { owner, resource, by: by.clone() },
+            None => Reason::Allowance { owner, resource, limit, used: account.used[number], wanted },
         }
     }
 
-    fn each_objection(&self, work: &Work, model: Option<&str>, mut tell: impl FnMut(Reason)) {
-        for owner in work.owners() {
-            let Some(allowance) = self.allowances.get(&owner) else { continue };
-            for (resource, wanted) in wants(work, model) {
-                let Some(limit) = limit(allowance, &resource, self.now) else { continue };
-                if wanted == 0 {
-                    continue;
-                }
-                let key = (owner.clone(), resource.clone());
-                let used = self.used.get(&key).copied().unwrap_or(0);
-                let owner = owner.clone();
-                if wanted > limit {
-                    tell(Reason::AllowanceTooSmall { owner, resource, limit, wanted });
-                } else if let Some(by) = self.kept.get(&key).filter(|by| **by != work.id) {
-                    tell(Reason::AllowanceKept { owner, resource, by: by.clone() });
-                } else if used + wanted > limit {
-                    tell(Reason::Allowance { owner, resource, limit, used, wanted });
+    /// Keeps for `work` what it waits for, unless that is kept already.
+    pub(crate) fn keep_for(&mut self, work: &Work, model: Option<usize>) {
+        for number in self.accounts_of(&work.user, &work.group, work.share.as_deref()) {
+            let account = &mut self.accounts[number];
+            for (resource, wanted) in wants(work.kind, &work.tasks, model) {
+                let free = account.kept_for[resource].is_none();
+                if free && !account.allows(resource, wanted, &work.id) {
+                    account.kept_for[resource] = Some(work.id.clone());
                 }
             }
         }
     }
 }
 
-fn of_kind(kind: Kind) -> (Resource, u64) {
+impl Account<'_> {
+    fn allows(&self, resource: usize, wanted: u64, id: &str) -> bool {
+        let Some(limit) = self.limits[resource].filter(|_| wanted > 0) else { return true };
+        let kept = self.kept_for[resource].as_ref().is_some_and(|by| by != id);
+        !kept && self.used[resource].saturating_add(wanted) <= limit
+    }
+}
+
+fn of_kind(kind: Kind) -> usize {
     match kind {
         // Looking at what failed is working in an instance.
-        Kind::Instance | Kind::Debug => (Resource::Instances, 1),
-        Kind::Job => (Resource::Jobs, 1),
+        Kind::Instance | Kind::Debug => INSTANCES,
+        Kind::Job => JOBS,
     }
 }
 
-/// All that `work` would hold.
-fn wants(work: &Work, model: Option<&str>) -> Vec<(Resource, u64)> {
-    let sum = |of: fn(&crate::situation::Need) -> u64| -> u64 {
-        work.tasks.iter().map(|need| of(need).saturating_mul(u64::from(need.count))).sum()
+fn wants(kind: Kind, tasks: &[Need], model: Option<usize>) -> Wants {
+    let sum = |of: fn(&Need) -> u64| -> u64 {
+        tasks.iter().map(|need| of(need).saturating_mul(u64::from(need.count))).sum()
     };
+    let gpus = sum(|need| need.gpus.into());
+    let of_model = model.map_or((GPUS, 0), |model| (MODELS + model, gpus));
+    [
+        (of_kind(kind), 1),
+        (CPUS, sum(|need| need.cpus_milli)),
+        (MEMORY, sum(|need| need.memory_mib)),
+        (GPUS, gpus),
+        of_model,
+    ]
+}
+
+/// The limits in force at `now`, by the number of the resource.
+fn limits(allowance: &Allowance, now: Timestamp, models: &[&str]) -> Vec<Option<u64>> {
+    let raise = allowance.raise.as_ref().filter(|raise| now < raise.until).map(|raise| &raise.limits);
+    let pick = |of: &dyn Fn(&Limits) -> Option<u64>| raise.and_then(of).or_else(|| of(&allowance.limits));
     let mut all = vec![
-        of_kind(work.kind),
-        (Resource::Cpus, sum(|need| need.cpus_milli)),
-        (Resource::Memory, sum(|need| need.memory_mib)),
-        (Resource::Gpus, work.gpus()),
+        pick(&|limits| limits.cpus_milli),
+        pick(&|limits| limits.memory_mib),
+        pick(&|limits| limits.gpus),
+        pick(&|limits| limits.instances),
+        pick(&|limits| limits.jobs),
     ];
-    if let Some(model) = model {
-        all.push((Resource::GpusOf(model.to_owned()), work.gpus()));
-    }
+    all.extend(models.iter().map(|model| pick(&|limits| limits.gpus_by_model.get(*model).copied())));
     all
-}
-
-fn limit(allowance: &Allowance, resource: &Resource, now: Timestamp) -> Option<u64> {
-    let of = |limits: &Limits| match resource {
-        Resource::Cpus => limits.cpus_milli,
-        Resource::Memory => limits.memory_mib,
-        Resource::Gpus => limits.gpus,
-        Resource::GpusOf(model) => limits.gpus_by_model.get(model).copied(),
-        Resource::Instances => limits.instances,
-        Resource::Jobs => limits.jobs,
-    };
-    let raise = allowance.raise.as_ref().filter(|raise| now < raise.until);
-    raise.and_then(|raise| of(&raise.limits)).or_else(|| of(&allowance.limits))
 }

@@ -12,8 +12,8 @@
 //!   one model, and so are those of the whole work unless it has none.
 //! - **Head of the line**: the first work that has the allowance but not the room. A plan is made for it: running work
 //!   is thought away until it fits, first what was there before it (the earliest end first, what has no limit last),
-//!   then what came since, in the order of starts. Its place in the plan is held, and its part of its owners'
-//!   allowances as well. Nothing behind it may take either.
+//!   then what came since, in the order of starts; what turns out to have no need to go stays. Its place in the plan
+//!   is held, and its part of its owners' allowances as well. Nothing behind it may take either.
 //! - **Back-fill**: what is behind the head starts if it fits beside the plan, or if its time limit ends before the
 //!   plan comes due. So the head starts at the latest when all that ran when it became the head has ended or reached
 //!   its time limit.

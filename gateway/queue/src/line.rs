@@ -56,7 +56,7 @@ pub(crate) enum Step {
 impl<'a> Line<'a> {
     pub(crate) fn new(situation: &'a Situation) -> Self {
         let cluster = Cluster::new(&situation.nodes);
-        let mut ledger = Ledger::new(&situation.allowances, situation.now);
+        let mut ledger = Ledger::new(&situation.allowances, situation.now, &cluster);
         let whole = Room::whole(&cluster);
         let mut free = whole.clone();
         let mut taken = HashSet::new();
@@ -130,18 +130,17 @@ impl<'a> Line<'a> {
         let most = work.tasks.iter().map(|need| need.gpus).max().filter(|most| *most > 0)?;
         let nodes = self.nodes_for(work, true);
         let is_head = self.head.as_ref().is_some_and(|head| head.id == work.id);
-        let free = self.free.most_cards(&nodes, &self.shape(work).models);
+        let whole = self.shape(work);
+        let free = whole.models.iter().map(|&model| self.free.most(model)).max().unwrap_or(0);
         for gpus_per_task in (0..most.min(free.saturating_add(1))).rev() {
             let capped = |need: &Need| Need { gpus: need.gpus.min(gpus_per_task), ..*need };
-            let mut smaller = work.clone();
-            smaller.tasks = work.tasks.iter().map(capped).collect();
-            let shape = self.shape(&smaller);
+            let tasks: Vec<Need> = work.tasks.iter().map(capped).collect();
+            let models = if gpus_per_task == 0 { Vec::new() } else { whole.models.clone() };
+            let shape = Shape { tasks, models, ..whole.clone() };
             // The head's own part is set aside for it already.
-            let models =
-                if is_head { Some(shape.models.clone()) } else { self.allowed_models(&smaller, &shape) };
+            let models = if is_head { Some(shape.models.clone()) } else { self.allowed_models(work, &shape) };
             let Some(models) = models else { continue };
-            let shape = Shape { models, ..shape };
-            if self.find(&shape, &nodes, is_head).is_some() {
+            if self.find(&Shape { models, ..shape }, &nodes, is_head).is_some() {
                 return Some(Less { gpus_per_task });
             }
         }
@@ -197,7 +196,14 @@ impl<'a> Line<'a> {
         if let Some((resource, wanted, largest)) = short(&self.whole, shape, &nodes) {
             return Err(Impossible::TooLarge { resource, wanted, largest });
         }
+        let single = tasks == 1;
         let mut fits = |models: Vec<usize>| {
+            // One task that fits somewhere fits; only several can be in each other's way.
+            let model = models.first().copied();
+            let one = |need: &Need| nodes.iter().any(|&node| self.whole.fits_one(need, node, model));
+            if single {
+                return shape.tasks.iter().filter(|need| need.count > 0).all(one);
+            }
             let shape = Shape { models, ..shape.clone() };
             self.whole.find(&shape, &nodes).is_some()
         };
@@ -215,7 +221,7 @@ impl<'a> Line<'a> {
         if let Some(models) = self.allowed_models(work, &shape) {
             return Ok(Shape { models, ..shape });
         }
-        let model = shape.models.first().map(|&model| self.cluster.models[model]);
+        let model = shape.models.first().copied();
         let reason = self.ledger.objection(work, model).unwrap_or(Reason::NotReady);
         let waits = !matches!(reason, Reason::AllowanceTooSmall { .. });
         if waits {
@@ -226,10 +232,9 @@ impl<'a> Line<'a> {
 
     fn allowed_models(&self, work: &Work, shape: &Shape) -> Option<Vec<usize>> {
         if shape.models.is_empty() {
-            return self.ledger.objection(work, None).is_none().then(Vec::new);
+            return self.ledger.allows(work, &shape.tasks, None).then(Vec::new);
         }
-        let allowed =
-            |model: &usize| self.ledger.objection(work, Some(self.cluster.models[*model])).is_none();
+        let allowed = |model: &usize| self.ledger.allows(work, &shape.tasks, Some(*model));
         let models: Vec<usize> = shape.models.iter().copied().filter(allowed).collect();
         (!models.is_empty()).then_some(models)
     }
@@ -258,8 +263,8 @@ impl<'a> Line<'a> {
         } else {
             self.spare_less(shape, places);
         }
+        self.ledger.add(work, places.model);
         let model = places.model.map(|model| self.cluster.models[model]);
-        self.ledger.add(work, model);
         let mut placed = Vec::new();
         for &(need, node) in &places.tasks {
             let need = &shape.tasks[need];
@@ -301,35 +306,36 @@ impl<'a> Line<'a> {
     /// Makes `work` the head: finds when and where it will fit, and keeps that.
     fn keep_room_for(&mut self, work: &Work, shape: &Shape, nodes: &[usize]) -> Option<Timestamp> {
         let mut later = self.free.clone();
-        let mut starts_by = Some(self.now);
-        let mut plan = None;
         let mut running: Vec<&Running> = self.running.iter().chain(&self.started).collect();
-        // What was there before it, the earliest end first. What came since is in the order of starts: those that
-        // filled in behind it are then thought away last, so nothing is put where one of them would have to go first.
+        // What was there before it, the earliest end first; then what came since, in the order of starts.
         running.sort_by_key(|running| {
             let since = running.started > work.submitted;
             let end = (running.ends_by.is_none(), running.ends_by);
             (since, if since { (false, None) } else { end }, running.sequence)
         });
-        for running in running {
+        let mut gone = Vec::new();
+        let places = running.into_iter().find_map(|running| {
             later.with(running, &self.cluster);
-            starts_by = starts_by.zip(running.ends_by).map(|(so_far, end)| so_far.max(end));
-            plan = later.find(shape, nodes);
-            if plan.is_some() {
-                break;
-            }
-        }
+            gone.push(running);
+            later.find(shape, nodes)
+        });
         // What only machines could take that are away keeps nothing.
-        let places = plan?;
+        let places = places?;
         later.take_all(shape, &places);
+        // Whatever can stay beside it stays, the last to come first: nothing is put where somebody has to go before.
+        gone.reverse();
+        gone.retain(|running| !later.try_without(running, &self.cluster));
+        let starts_by =
+            gone.iter().try_fold(self.now, |so_far, running| running.ends_by.map(|end| so_far.max(end)));
         self.spare.at_most(&later);
-        self.ledger.add(work, places.model.map(|model| self.cluster.models[model]));
+        self.ledger.add(work, places.model);
         self.head = Some(Head { id: work.id.clone(), starts_by });
         starts_by
     }
 
     fn no_room(&mut self, shape: &Shape, nodes: &[usize]) -> Reason {
-        if nodes.is_empty() || self.whole.find(shape, nodes).is_none() {
+        let some_away = self.cluster.nodes.iter().any(|node| !node.ready);
+        if some_away && self.whole.find(shape, nodes).is_none() {
             return Reason::NotReady;
         }
         if let Some((resource, wanted, free)) = short(&self.free, shape, nodes) {

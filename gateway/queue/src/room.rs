@@ -24,6 +24,8 @@ pub(crate) struct Room {
     memory: Vec<u64>,
     cards: Vec<u32>,
     models: usize,
+    /// The most cards of each model on any machine; an upper bound that spares looking at all of them.
+    most: Vec<u32>,
 }
 
 /// What a work asks of machines; like shapes have like answers.
@@ -91,12 +93,41 @@ impl Room {
                 }
             }
         }
-        Self {
+        let mut room = Self {
             cpus: cluster.nodes.iter().map(|node| node.cpus_milli).collect(),
             memory: cluster.nodes.iter().map(|node| node.memory_mib).collect(),
             cards,
             models,
+            most: vec![0; models],
+        };
+        room.bound();
+        room
+    }
+
+    fn bound(&mut self) {
+        for model in 0..self.models {
+            let each = self.cards.iter().skip(model).step_by(self.models);
+            self.most[model] = each.copied().max().unwrap_or(0);
         }
+    }
+
+    /// The most cards of `model` that any machine has.
+    pub(crate) fn most(&self, model: usize) -> u32 {
+        self.most[model]
+    }
+
+    /// Takes what `running` holds, if that is all there.
+    pub(crate) fn try_without(&mut self, running: &Running, cluster: &Cluster<'_>) -> bool {
+        let mut rest = self.clone();
+        rest.without(running, cluster);
+        let mut whole = rest.clone();
+        whole.with(running, cluster);
+        // Taking stops at nothing, so what comes back is more where there was not enough.
+        let enough = whole == *self;
+        if enough {
+            *self = rest;
+        }
+        enough
     }
 
     /// Takes what `running` holds.
@@ -122,6 +153,7 @@ impl Room {
                 }
             }
         }
+        self.bound();
     }
 
     pub(crate) fn cards(&self, node: usize, model: usize) -> u32 {
@@ -169,6 +201,7 @@ impl Room {
         for &(need, node) in &places.tasks {
             self.take(&shape.tasks[need], node, places.model);
         }
+        self.bound();
     }
 
     /// Nothing more than `other` has, in anything.
@@ -179,6 +212,7 @@ impl Room {
         least(&mut self.cpus, &other.cpus);
         least(&mut self.memory, &other.memory);
         self.cards.iter_mut().zip(&other.cards).for_each(|(mine, theirs)| *mine = (*mine).min(*theirs));
+        self.bound();
     }
 
     /// A place for all tasks at once, on `nodes`. The room is as before in any case.
@@ -209,6 +243,12 @@ impl Room {
 
     /// `Err` is how many tasks found a place.
     fn find_with(&mut self, shape: &Shape, nodes: &[usize], model: Option<usize>) -> Result<Places, usize> {
+        let hopeless = |need: &Need| {
+            need.count > 0 && need.gpus > 0 && model.is_none_or(|model| need.gpus > self.most[model])
+        };
+        if shape.tasks.iter().any(hopeless) {
+            return Err(0);
+        }
         let mut order: Vec<usize> = (0..shape.tasks.len()).collect();
         let size = |at: usize| {
             let need = &shape.tasks[at];

@@ -164,22 +164,7 @@ impl Work {
         base.saturating_add(u8::try_from(steps).unwrap_or(PRIORITY_MAX)).min(PRIORITY_MAX)
     }
 
-    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
-        owners(&self.user, &self.group, self.share.as_deref())
-    }
-
     pub(crate) fn gpus(&self) -> u64 {
         self.tasks.iter().map(|need| u64::from(need.count) * u64::from(need.gpus)).sum()
     }
-}
-
-impl Running {
-    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
-        owners(&self.user, &self.group, self.share.as_deref())
-    }
-}
-
-fn owners(user: &str, group: &str, share: Option<&str>) -> impl Iterator<Item = Owner> {
-    let share = share.map(|share| Owner::Share(share.to_owned()));
-    [Owner::User(user.to_owned()), Owner::Group(group.to_owned())].into_iter().chain(share)
 }
