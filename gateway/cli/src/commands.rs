@@ -1,6 +1,7 @@
 //! One file per family of commands. Each takes its arguments and the [`Session`], and answers with an exit status.
 
 pub(crate) mod completion;
+pub(crate) mod convert;
 pub(crate) mod create;
 pub(crate) mod doctor;
 pub(crate) mod exec;
@@ -62,6 +63,7 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Token(command) => keys::token(command, &session()?).await,
         Command::Audit(arguments) => keys::audit(arguments, &session()?).await,
         Command::Passwd => keys::passwd(&session()?).await,
+        Command::Convert(arguments) => convert::convert(&arguments, words),
         Command::Completion(arguments) => completion::completion(&arguments),
         Command::Version => {
             output::data(concat!("berth ", env!("CARGO_PKG_VERSION")))?;

@@ -1,6 +1,6 @@
 //! `berth`, the user's command: docker-like, because its users know docker.
 //!
-//! It knows the public contract (`gateway-api`) and nothing of the gateway's inside. Data goes to standard output,
+//! It knows the public contract (`gateway-api`), job files (`jobfile`), and nothing of the gateway's inside. Data goes to standard output,
 //! everything that is said about it to standard error, so that pipes stay clean. Every sentence of its own lives in
 //! [`words`], in English and Chinese; the help is English.
 
@@ -92,6 +92,11 @@ enum Command {
     Images(commands::list::Json),
     /// List the machines that run instances
     Nodes(commands::list::Json),
+    /// Show what a job file from elsewhere becomes here
+    ///
+    /// The format is recognised. The job is printed as Berth's own YAML; what is wrong with the file is said with its
+    /// line and what to write instead, all at once. No gateway is asked.
+    Convert(commands::convert::Convert),
     /// Look for what stands between you and your instances
     Doctor(commands::doctor::Doctor),
     /// Manage users

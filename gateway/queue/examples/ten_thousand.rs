@@ -93,7 +93,7 @@ fn situation() -> Situation {
         longest: None,
     });
     let waiting = waiting.collect();
-    let limits = Limits { gpus: Some(64), ..Limits::default() };
+    let limits = Limits { gpus: Some(96), ..Limits::default() };
     let allowance = |number: u32| (Owner::Group(format!("group-{number}")), limits.clone());
     let allowances: BTreeMap<_, _> =
         (0..10).map(allowance).map(|(owner, limits)| (owner, Allowance { limits, raise: None })).collect();

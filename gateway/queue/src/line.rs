@@ -34,7 +34,8 @@ pub(crate) struct Line<'a> {
     /// Cards that are given by now, by machine.
     taken: HashSet<(usize, &'a str)>,
     /// Shapes that found no place: room only shrinks while deciding.
-    hopeless: HashSet<(Shape, bool)>,
+    hopeless: HashSet<Shape>,
+    hopeless_beside: HashSet<Shape>,
     possible: HashMap<Shape, Result<Vec<usize>, Impossible>>,
     eligible: HashMap<(Kind, Option<String>, bool), Rc<[usize]>>,
 }
@@ -82,6 +83,7 @@ impl<'a> Line<'a> {
             head: None,
             taken,
             hopeless: HashSet::new(),
+            hopeless_beside: HashSet::new(),
             possible: HashMap::new(),
             eligible: HashMap::new(),
         }
@@ -243,14 +245,17 @@ impl<'a> Line<'a> {
 
     /// A place in all that is free, or only in what is not kept for the head.
     fn find(&mut self, shape: &Shape, nodes: &[usize], all: bool) -> Option<Places> {
-        let key = (shape.clone(), all);
-        if self.hopeless.contains(&key) {
+        let (room, hopeless) = if all {
+            (&mut self.free, &mut self.hopeless)
+        } else {
+            (&mut self.spare, &mut self.hopeless_beside)
+        };
+        if hopeless.contains(shape) {
             return None;
         }
-        let room = if all { &mut self.free } else { &mut self.spare };
         let found = room.find(shape, nodes);
         if found.is_none() {
-            self.hopeless.insert(key);
+            hopeless.insert(shape.clone());
         }
         found
     }

@@ -221,10 +221,18 @@ impl Room {
             return self.find_with(shape, nodes, None).ok();
         }
         // Where any model will do, the one of which most is free: others may ask for the rare one by name.
-        let mut models = shape.models.clone();
+        let mut models: Vec<usize> =
+            shape.models.iter().copied().filter(|&model| self.may(shape, model)).collect();
         let free = |model: usize| nodes.iter().map(|&node| u64::from(self.cards(node, model))).sum::<u64>();
-        models.sort_by_cached_key(|&model| (std::cmp::Reverse(free(model)), model));
+        if models.len() > 1 {
+            models.sort_by_cached_key(|&model| (std::cmp::Reverse(free(model)), model));
+        }
         models.into_iter().find_map(|model| self.find_with(shape, nodes, Some(model)).ok())
+    }
+
+    /// Whether any machine has enough cards of `model` for each task.
+    fn may(&self, shape: &Shape, model: usize) -> bool {
+        shape.tasks.iter().all(|need| need.count == 0 || need.gpus <= self.most[model])
     }
 
     /// How many tasks find a place, at most.
@@ -243,12 +251,6 @@ impl Room {
 
     /// `Err` is how many tasks found a place.
     fn find_with(&mut self, shape: &Shape, nodes: &[usize], model: Option<usize>) -> Result<Places, usize> {
-        let hopeless = |need: &Need| {
-            need.count > 0 && need.gpus > 0 && model.is_none_or(|model| need.gpus > self.most[model])
-        };
-        if shape.tasks.iter().any(hopeless) {
-            return Err(0);
-        }
         let mut order: Vec<usize> = (0..shape.tasks.len()).collect();
         let size = |at: usize| {
             let need = &shape.tasks[at];

@@ -1,0 +1,166 @@
+//! `berth convert`: what a job file from elsewhere means here.
+//!
+//! It needs no gateway, so paths and shares that only a site knows are taken as they are; the rest is the same reading
+//! that a submission gets. The job goes to standard output in our own YAML, everything about it to standard error.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::PathBuf,
+};
+
+use clap::Args;
+use jobfile::{LARGEST_BYTES, Level, Reading, Site};
+
+use crate::{
+    failure::{Said, Status},
+    output,
+    words::Words,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Convert {
+    /// A job file: OpenPAI v1 or v2, DLC parameters, Determined or our own; `-` is standard input
+    file: PathBuf,
+}
+
+pub(crate) fn convert(arguments: &Convert, words: Words) -> anyhow::Result<Status> {
+    let name = arguments.file.display().to_string();
+    let bytes =
+        if name == "-" { bounded(io::stdin().lock()) } else { File::open(&arguments.file).and_then(bounded) };
+    let bytes =
+        bytes.map_err(|error| Said { what: words.unreadable(&name, &error.to_string()), hint: None })?;
+    let reading = jobfile::read(&bytes, &Site::default());
+    for line in notes(&name, &reading, words, output::colours()) {
+        output::say(&line);
+    }
+    match &reading.spec {
+        Some(spec) => {
+            output::data(jobfile::write(spec).trim_end())?;
+            Ok(Status::DONE)
+        }
+        None => Ok(Status::FAILED),
+    }
+}
+
+/// As much as is needed to see that a file is too large.
+fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(LARGEST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The lines for standard error: what is wrong, what to write instead, and a last line that counts.
+fn notes(file: &str, reading: &Reading, words: Words, colours: bool) -> Vec<String> {
+    let mark = |word: &str, colour: &str| {
+        if colours { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
+    };
+    let mut lines = Vec::new();
+    for note in &reading.notes {
+        let (what, hint) = words.note(file, note);
+        let colour = if note.level == Level::Error { "31" } else { "33" };
+        lines.push(format!("{}{}", mark(words.level(note.level), colour), output::printable(&what)));
+        if let Some(hint) = hint {
+            lines.push(format!("{}{}", mark(words.hint(), "36"), output::printable(&hint)));
+        }
+    }
+    let errors = reading.notes.iter().filter(|note| note.level == Level::Error).count();
+    if errors > 0 {
+        lines.push(words.no_job(file, errors));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, fs, path::Path};
+
+    use jobfile::{Code, Note, Place};
+
+    use super::*;
+    use crate::words::Language;
+
+    fn both(file: &str, bytes: &[u8]) -> String {
+        let reading = jobfile::read(bytes, &Site::default());
+        let mut text = [Language::English, Language::Chinese]
+            .map(|language| notes(file, &reading, Words::new(language), false).join("\n"));
+        text[1].push('\n');
+        format!("{}\n{}", text.join("\n\n"), reading.spec.as_ref().map(jobfile::write).unwrap_or_default())
+    }
+
+    #[test]
+    fn files_from_elsewhere() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../jobfile/tests/files");
+        for name in [
+            "hello-world.json",
+            "imagenet-4gpu.json",
+            "two-roles.json",
+            "protocol-v2.yaml",
+            "sample_job.params",
+            "shell.yaml",
+            "berth.yaml",
+        ] {
+            insta::assert_snapshot!(name, both(name, &fs::read(folder.join(name)).unwrap()));
+        }
+    }
+
+    #[test]
+    fn all_mistakes_at_once() {
+        let file = r#"{
+  "jobName": "bad name",
+  "image": "",
+  "retryCount": -1,
+  "codeDir": "hdfs://10.0.0.1:9000/code",
+  "taskRoles": [
+    {"name": "ps.1", "taskNumber": 0, "cpuNumber": "four", "memoryMB": 50, "shmMB": 128, "gpuNumbr": 1},
+    {"name": "worker", "command": "  "}
+  ]
+}"#;
+        insta::assert_snapshot!(both("job.json", file.as_bytes()));
+    }
+
+    #[test]
+    fn every_code_in_both_languages() {
+        let params = [
+            ("value", "VALUE"),
+            ("of", "role"),
+            ("limit", "LIMIT"),
+            ("example", "key: EXAMPLE"),
+            ("what", "WHAT"),
+            ("expected", "whole_number"),
+            ("found", "text"),
+            ("least", "LEAST"),
+            ("most", "MOST"),
+            ("rule", "RULE"),
+            ("known", "KNOWN, ONES"),
+            ("instead", "INSTEAD"),
+            ("memory", "MEMORY"),
+            ("other", "OTHER"),
+            ("nearest", "NEAREST"),
+            ("why", "elsewhere"),
+            ("also", "ALSO"),
+        ];
+        let params: BTreeMap<_, _> =
+            params.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let mut text = String::new();
+        for code in Code::ALL {
+            let place = Some(Place { line: 3, column: 5 });
+            let pointer = "/taskRoles/0/name".to_owned();
+            let note = Note { level: Level::Error, code, place, pointer, params: params.clone() };
+            for words in [Language::English, Language::Chinese].map(Words::new) {
+                let (what, hint) = words.note("job.yaml", &note);
+                text.push_str(&format!("{what}\n  {}\n", hint.unwrap_or_default()));
+            }
+        }
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_read_whole() {
+        let endless = io::repeat(b'a');
+        let bytes = bounded(endless).unwrap();
+        assert_eq!(bytes.len(), LARGEST_BYTES + 1);
+        let reading = jobfile::read(&bytes, &Site::default());
+        assert_eq!(reading.notes[0].code, Code::FileTooLarge);
+    }
+}
