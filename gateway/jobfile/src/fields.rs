@@ -121,11 +121,11 @@ impl<'a> Fields<'a> {
     pub(crate) fn finish(self) {
         let known = self.known.borrow();
         for (key, node) in self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
-            let near = |known: &&&str| {
-                strsim::damerau_levenshtein(&key.text.to_lowercase(), &known.to_lowercase()) <= 2
-                    && key.text.len() > 3
-            };
-            let nearest = known.iter().find(near).map_or_else(String::new, |near| (*near).to_owned());
+            let distance =
+                |known: &str| strsim::damerau_levenshtein(&key.text.to_lowercase(), &known.to_lowercase());
+            let nearest = known.iter().min_by_key(|known| distance(known));
+            let nearest = nearest.filter(|known| distance(known) <= 2 && key.text.len() > 3);
+            let nearest = nearest.map_or_else(String::new, |near| (*near).to_owned());
             let field = self.field(&key.text, node);
             let place = Some(key.place);
             let params = [("nearest", nearest)];
@@ -165,7 +165,7 @@ impl<'a> Field<'a> {
 
     fn wrong(&self, expected: Kind, example: &str) {
         let found = self.node.kind();
-        let example = if example.is_empty() { String::new() } else { self.example(example) };
+        let example = self.example(example);
         let params = [("expected", expected.word()), ("found", found.word())].map(|(k, v)| (k, v.to_owned()));
         let [expected, found] = params;
         self.error(Code::WrongType, [expected, found, ("example", example)]);
@@ -180,7 +180,7 @@ impl<'a> Field<'a> {
             }
             Value::Scalar { text, .. } => Some(text),
             Value::List(_) | Value::Map(_) => {
-                self.wrong(Kind::Text, "");
+                self.wrong(Kind::Text, "\"…\"");
                 None
             }
         }
@@ -222,11 +222,14 @@ impl<'a> Field<'a> {
             self.wrong(Kind::WholeNumber, &example.to_string());
             return None;
         }
-        let number = whole.parse::<i64>().ok().filter(|number| (least..=most).contains(number));
-        if number.is_none() {
-            self.out_of_range(text, &least.to_string(), &most.to_string(), &example.to_string());
+        let number = whole.parse::<i64>().ok();
+        let fits = number.filter(|number| (least..=most).contains(number));
+        if fits.is_none() {
+            let below = number.is_some_and(|number| number < least);
+            let most = if below { String::new() } else { most.to_string() };
+            self.out_of_range(text, &least.to_string(), &most, &example.to_string());
         }
-        number
+        fits
     }
 
     /// The same as an unsigned number of 32 bits.
@@ -250,7 +253,8 @@ impl<'a> Field<'a> {
         if (least..=most).contains(&number) {
             Some(number)
         } else {
-            self.out_of_range(text, &least.to_string(), &most.to_string(), &example.to_string());
+            let most = if number < least { String::new() } else { most.to_string() };
+            self.out_of_range(text, &least.to_string(), &most, &example.to_string());
             None
         }
     }
@@ -271,7 +275,7 @@ impl<'a> Field<'a> {
     /// The items of a list.
     pub(crate) fn list(&self) -> Option<Vec<Field<'a>>> {
         let Value::List(items) = &self.node.value else {
-            self.wrong(Kind::List, "");
+            self.wrong(Kind::List, "[…]");
             return None;
         };
         let item = |(at, node): (usize, &'a Node)| Field {
@@ -285,7 +289,7 @@ impl<'a> Field<'a> {
 
     pub(crate) fn fields(&self) -> Option<Fields<'a>> {
         let Value::Map(entries) = &self.node.value else {
-            self.wrong(Kind::Map, "");
+            self.wrong(Kind::Map, "{…}");
             return None;
         };
         Some(Fields {

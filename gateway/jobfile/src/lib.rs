@@ -70,7 +70,13 @@ fn read_with(bytes: &[u8], site: &Site, notes: &Notes) -> (Option<Dialect>, Opti
     } else {
         (Syntax::Yaml, tree::yaml::read(text, notes))
     };
-    let Some(root) = root else { return (None, None) };
+    let Some(root) = root else {
+        // Nothing but comments.
+        if !notes.any_error() {
+            whole(Code::NothingInIt, String::new());
+        }
+        return (None, None);
+    };
     let found = if syntax == Syntax::Params { Some(Dialect::Dlc) } else { dialect::recognise(&root) };
     let Some(found) = found else {
         whole(Code::UnknownFormat, String::new());

@@ -246,7 +246,7 @@ impl Note {
             },
             Code::BadName => format!("`{value}` cannot be the name of a {of}"),
             Code::Twice => format!("two of the {of}s are named `{value}`"),
-            Code::Hdfs => format!("`{value}` lies in HDFS, which there is none of here"),
+            Code::Hdfs => format!("`{value}` lies in HDFS, which is not to be had here"),
             Code::BadPath => format!("`{value}` is not a path that can be used"),
             Code::OutsideStorage => format!("`{value}` lies in none of the storages of this site"),
             Code::UnknownValue => format!("`{field}` is `{value}`, which is not known here"),
@@ -290,8 +290,7 @@ impl Note {
                                     configurations are recognised too"
                 .to_owned(),
             Code::Missing => format!("add `{example}`"),
-            Code::Blank | Code::WrongType if !example.is_empty() => format!("write `{example}`"),
-            Code::OutOfRange => format!("write `{example}`"),
+            Code::Blank | Code::WrongType | Code::OutOfRange => format!("write `{example}`"),
             Code::BadName => format!("use {}, such as `{example}`", self.param("rule")),
             Code::Twice => "give each a name of its own".to_owned(),
             Code::Hdfs => {
@@ -300,8 +299,11 @@ impl Note {
             Code::BadPath => format!("write an absolute path without `..`, such as `{example}`"),
             Code::OutsideStorage if known.is_empty() => "use a path below `/userhome`".to_owned(),
             Code::OutsideStorage => format!("use a path below one of: {known}"),
+            Code::UnknownValue if known.is_empty() => {
+                "there is none to choose from: add one first".to_owned()
+            }
             Code::UnknownValue => format!("write one of: {known}"),
-            Code::Unsupported => format!("{}", self.param("instead")),
+            Code::Unsupported => self.param("instead").to_owned(),
             Code::BadVariable => {
                 "write it like `NAME=value`, without NUL and line breaks in the name".to_owned()
             }
@@ -325,7 +327,7 @@ impl Note {
             Code::SecretInFile => {
                 format!("keep `{value}` with your account and take it out of the file")
             }
-            Code::Blank | Code::WrongType | Code::Repeated | Code::PathUnchecked => return None,
+            Code::Repeated | Code::PathUnchecked => return None,
         })
     }
 }

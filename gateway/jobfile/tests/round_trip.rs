@@ -13,10 +13,57 @@ use proptest::prelude::*;
 /// Texts that YAML could take for something else, and any others.
 fn text() -> impl Strategy<Value = String> {
     let tricky = prop::sample::select(vec![
-        "null", "~", "true", "yes", "1", "1.10", "0x1f", "- a", "a: b", "a #b", " a", "a ", "|", ">", "&a", "*a", "!a",
-        "%a", "@a", "`a", "\"", "'", "\\", "{", "[", "a\nb", "a\n\nb\n", "\na", "a\n", "a\n\n", "a\tb", "\tb", "a\r\nb",
-        "---", "...", "? a", "a\n  b\n c", "a \nb", "<<", "=", "\u{85}", "\u{2028}", "\u{feff}", "中文：说明", "😀", "\u{7f}",
-        "a\n# b", "#", ":", "a:", ":a",
+        "null",
+        "~",
+        "true",
+        "yes",
+        "1",
+        "1.10",
+        "0x1f",
+        "- a",
+        "a: b",
+        "a #b",
+        " a",
+        "a ",
+        "|",
+        ">",
+        "&a",
+        "*a",
+        "!a",
+        "%a",
+        "@a",
+        "`a",
+        "\"",
+        "'",
+        "\\",
+        "{",
+        "[",
+        "a\nb",
+        "a\n\nb\n",
+        "\na",
+        "a\n",
+        "a\n\n",
+        "a\tb",
+        "\tb",
+        "a\r\nb",
+        "---",
+        "...",
+        "? a",
+        "a\n  b\n c",
+        "a \nb",
+        "<<",
+        "=",
+        "\u{85}",
+        "\u{2028}",
+        "\u{feff}",
+        "中文：说明",
+        "😀",
+        "\u{7f}",
+        "a\n# b",
+        "#",
+        ":",
+        "a:",
+        ":a",
     ]);
     prop_oneof![tricky.prop_map(str::to_owned), "\\PC{1,12}", "[ -~\n]{1,30}"]
 }
@@ -36,7 +83,15 @@ fn job() -> impl Strategy<Value = JobSpec> {
     let numbers = (1u32..9, 1u64..100_000, prop::option::of(0u64..64), 0u32..9);
     let completion = (prop::option::of(1u32..9), prop::option::of(1u32..9));
     (command, env, numbers, completion, any::<bool>(), text(), 0u32..5).prop_map(
-        |(command, env, (tasks, memory, shm_mib, gpus), (min_failed, min_succeeded), read_only, kept, retries)| {
+        |(
+            command,
+            env,
+            (tasks, memory, shm_mib, gpus),
+            (min_failed, min_succeeded),
+            read_only,
+            kept,
+            retries,
+        )| {
             let only_waits = command.only_waits();
             let role = Role {
                 name: "main".to_owned(),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jobfile::{
     Dialect, JobSpec, Site,
     outcome::{
-        Behaviour, MOST_FREE_RETRIES, NODE_LOST, Next, OUT_OF_MEMORY, RoleTasks, Task, Tries, Verdict, behaviour,
-        judge, retry, task_end,
+        Behaviour, MOST_FREE_RETRIES, NODE_LOST, Next, OUT_OF_MEMORY, RoleTasks, Task, Tries, Verdict,
+        behaviour, judge, retry, task_end,
     },
     read,
     spec::{Command, Completion, Purpose, Retries},
@@ -30,7 +30,10 @@ fn placement(spec: &JobSpec) -> Placement {
             host: format!("train-{role}-{task}"),
             ip: Some(format!("10.0.0.{number}")),
             container_id: format!("container-{number}"),
-            ports: labels.iter().map(|label| ((*label).to_owned(), vec![30000 + number, 31000 + number])).collect(),
+            ports: labels
+                .iter()
+                .map(|label| ((*label).to_owned(), vec![30000 + number, 31000 + number]))
+                .collect(),
         }
     };
     let roles = spec.roles.iter().map(|role| {
@@ -59,13 +62,17 @@ fn variables_of_openpai() {
     // The second release calls the job by its owner's name too.
     let v2 = sample("protocol-v2.yaml");
     let all = variables(&v2, &placement(&v2), Me { role: 0, task: 0 }).unwrap();
-    assert_eq!((all["PAI_JOB_NAME"].as_str(), all["PAI_FRAMEWORK_NAME"].as_str()), ("alice~train", "alice~train"));
+    assert_eq!(
+        (all["PAI_JOB_NAME"].as_str(), all["PAI_FRAMEWORK_NAME"].as_str()),
+        ("alice~train", "alice~train")
+    );
     assert_eq!(variables(&v2, &placement(&v2), Me { role: 0, task: 1 }), None);
 }
 
 #[test]
 fn variables_of_dlc_and_determined() {
-    let tensorflow = "name=a\nkind=TFJob\ncommand=x\nworker_count=2\nworker_image=u\nworker_gpu=4\nps_count=1\nps_image=u";
+    let tensorflow =
+        "name=a\nkind=TFJob\ncommand=x\nworker_count=2\nworker_image=u\nworker_gpu=4\nps_count=1\nps_image=u";
     for (name, spec, me) in [
         ("pytorch", sample("sample_job.params"), Me { role: 0, task: 1 }),
         ("tensorflow", spec(tensorflow), Me { role: 0, task: 0 }),
@@ -90,7 +97,8 @@ fn the_platform_wins_and_labels_are_spelt_twice() {
 #[test]
 fn fields_are_expanded_once() {
     let values = BTreeMap::from(
-        [("PAI_JOB_NAME", "a"), ("PAI_LOOP", "$PAI_LOOP"), ("HOME", "/root")].map(|(k, v)| (k.to_owned(), v.to_owned())),
+        [("PAI_JOB_NAME", "a"), ("PAI_LOOP", "$PAI_LOOP"), ("HOME", "/root")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned())),
     );
     for (text, expected) in [
         ("$PAI_JOB_NAME/${PAI_JOB_NAME}/x", "a/a/x"),
@@ -181,8 +189,14 @@ fn what_the_end_of_a_task_means() {
 #[test]
 fn whose_fault_an_exit_code_is() {
     for (codes, expected) in [
-        (&[-100, -1000, -1003, -1006, NODE_LOST, 130, 137, 143, 223, 250, 251, 253][..], Behaviour::Transient),
-        (&[-210, -220, -1004, OUT_OF_MEMORY, 132, 136, 220, 222, 226, 228, 235, 252, 254], Behaviour::Permanent),
+        (
+            &[-100, -1000, -1003, -1006, NODE_LOST, 130, 137, 143, 223, 250, 251, 253][..],
+            Behaviour::Transient,
+        ),
+        (
+            &[-210, -220, -1004, OUT_OF_MEMORY, 132, 136, 220, 222, 226, 228, 235, 252, 254],
+            Behaviour::Permanent,
+        ),
         (&[1, 2, 127, 128, 134, 139, 227, 255, -300, -1201, -8000], Behaviour::Unknown),
     ] {
         for &code in codes {
@@ -226,6 +240,10 @@ fn whether_a_job_is_tried_again() {
         (OpenpaiV2, Retries::Always, tries(0, 0), Verdict::Stopped, Next::Over),
         (OpenpaiV2, Retries::UpTo(3), tries(0, 0), done, Next::Over),
     ] {
-        assert_eq!(retry(dialect, retries, tries, verdict), expected, "{dialect:?} {retries:?} {tries:?} {verdict:?}");
+        assert_eq!(
+            retry(dialect, retries, tries, verdict),
+            expected,
+            "{dialect:?} {retries:?} {tries:?} {verdict:?}"
+        );
     }
 }

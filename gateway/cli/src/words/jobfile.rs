@@ -146,14 +146,14 @@ fn chinese_hint(note: &Note) -> Option<String> {
             "请以 `berth: 1` 开头；也可识别 OpenPAI v1 和 v2、DLC 参数文件与 Determined 配置".to_owned()
         }
         Code::Missing => format!("请添加 `{example}`"),
-        Code::Blank | Code::WrongType if !example.is_empty() => format!("请写成 `{example}`"),
-        Code::OutOfRange => format!("请写成 `{example}`"),
+        Code::Blank | Code::WrongType | Code::OutOfRange => format!("请写成 `{example}`"),
         Code::BadName => format!("例如 `{example}`；可用的写法：{}", chinese_rule(note.param("of"))),
         Code::Twice => "请取不同的名称".to_owned(),
         Code::Hdfs => format!("请把文件复制到 `/userhome` 下并写该路径，例如 `{example}`"),
         Code::BadPath => format!("请写不含 `..` 的绝对路径，例如 `{example}`"),
         Code::OutsideStorage if known.is_empty() => "请使用 `/userhome` 下的路径".to_owned(),
         Code::OutsideStorage => format!("请使用以下路径之下的目录：{known}"),
+        Code::UnknownValue if known.is_empty() => "没有可选的值，请先添加".to_owned(),
         Code::UnknownValue => format!("请写以下之一：{known}"),
         Code::Unsupported => "请去掉这一项".to_owned(),
         Code::BadVariable => "请写成 `NAME=value`，名称中不要有 NUL 和换行".to_owned(),
@@ -175,7 +175,7 @@ fn chinese_hint(note: &Note) -> Option<String> {
         Code::Reserved => "请换一个名称".to_owned(),
         Code::AlsoNamed => format!("同时也以 `{}` 设置", note.param("also")),
         Code::SecretInFile => format!("请把 `{value}` 存到您的账号中，并从文件里去掉"),
-        Code::Blank | Code::WrongType | Code::Repeated | Code::PathUnchecked => return None,
+        Code::Repeated | Code::PathUnchecked => return None,
     })
 }
 

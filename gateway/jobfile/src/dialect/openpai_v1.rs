@@ -80,7 +80,8 @@ fn role(fields: Fields<'_>) -> Role {
     if let Some(cpus) = fields.take("cpuNumber").and_then(|field| field.count(1, MOST_CPUS, 4)) {
         role.resources.cpus = cpus.into();
     }
-    if let Some(memory) = fields.take("memoryMB").and_then(|field| field.amount(100, MOST_MIB, 8192)) {
+    let memory = fields.take("memoryMB").map(|field| field.amount(100, MOST_MIB, 8192));
+    if let Some(Some(memory)) = memory {
         role.resources.memory_mib = memory;
     }
     if let Some(gpus) = fields.take("gpuNumber").and_then(|field| field.count(0, MOST_GPUS, 1)) {
@@ -91,7 +92,10 @@ fn role(fields: Fields<'_>) -> Role {
         Some(field) => field.amount(0, MOST_MIB, SHM_DEFAULT_MIB),
         None => Some(SHM_DEFAULT_MIB.min(role.resources.memory_mib)),
     };
-    check_shm(&role, shm.as_ref());
+    // A wrong memory is told once.
+    if memory != Some(None) {
+        check_shm(&role, shm.as_ref());
+    }
     if let Some(items) = fields.take("portList").and_then(|field| field.list()) {
         for item in items {
             if let Some(port) = item.fields().and_then(|fields| port(fields)) {

@@ -175,8 +175,13 @@ impl<'a> Reader<'a> {
             Err(error) => {
                 let marker = error.marker();
                 let place = Place { line: small(marker.line()), column: small(marker.col() + 1) };
-                let what = [("what", error.info().to_owned())];
-                self.notes.add(Level::Error, Code::Syntax, Some(place), "", what);
+                // The parser has a bound of its own on brackets.
+                let (code, params) = if error.info().contains("recursion limit") {
+                    (Code::TooDeep, [("limit", DEEPEST.to_string())])
+                } else {
+                    (Code::Syntax, [("what", error.info().to_owned())])
+                };
+                self.notes.add(Level::Error, code, Some(place), "", params);
                 None
             }
         }
