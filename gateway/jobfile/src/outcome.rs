@@ -138,11 +138,12 @@ pub fn retry(dialect: Dialect, retries: Retries, tries: Tries, verdict: Verdict)
     };
     let again = if tries.counted < most { Next::Again { counted: true } } else { Next::Over };
     match (behaviour(exit_code), dialect) {
-        (Behaviour::Permanent, _) => Next::Over,
         (Behaviour::Transient, Dialect::OpenpaiV1 | Dialect::OpenpaiV2) if tries.free < MOST_FREE_RETRIES => {
             Next::Again { counted: false }
         }
-        (Behaviour::Transient, Dialect::OpenpaiV1 | Dialect::OpenpaiV2) => Next::Over,
+        (Behaviour::Permanent, _) | (Behaviour::Transient, Dialect::OpenpaiV1 | Dialect::OpenpaiV2) => {
+            Next::Over
+        }
         (Behaviour::Transient, Dialect::Berth | Dialect::Dlc | Dialect::Determined)
         | (Behaviour::Unknown, _) => again,
     }
@@ -151,14 +152,43 @@ pub fn retry(dialect: Dialect, retries: Retries, tries: Tries, verdict: Verdict)
 /// Whose fault `exit_code` is.
 pub fn behaviour(exit_code: i32) -> Behaviour {
     match exit_code {
-        -100 | -101 | -110 | -111 | -120 | -1003..=-1000 | -1006 | -1205 | NODE_LOST => Behaviour::Transient,
-        130 | 131 | 137 | 143 | 223 | 250 | 251 | 253 => Behaviour::Transient,
-        -200 | -210 | STOPPED | -230 | -1004 | -1005 | -1100 | OUT_OF_MEMORY | -1202 | -1203 => {
-            Behaviour::Permanent
-        }
-        132 | 135 | 136 | 141 | 220..=222 | 224..=226 | 228..=235 | 249 | 252 | IMAGE_NOT_FOUND => {
-            Behaviour::Permanent
-        }
+        -100
+        | -101
+        | -110
+        | -111
+        | -120
+        | -1003..=-1000
+        | -1006
+        | -1205
+        | NODE_LOST
+        | 130
+        | 131
+        | 137
+        | 143
+        | 223
+        | 250
+        | 251
+        | 253 => Behaviour::Transient,
+        -200
+        | -210
+        | STOPPED
+        | -230
+        | -1004
+        | -1005
+        | -1100
+        | OUT_OF_MEMORY
+        | -1202
+        | -1203
+        | 132
+        | 135
+        | 136
+        | 141
+        | 220..=222
+        | 224..=226
+        | 228..=235
+        | 249
+        | 252
+        | IMAGE_NOT_FOUND => Behaviour::Permanent,
         _ => Behaviour::Unknown,
     }
 }

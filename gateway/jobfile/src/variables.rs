@@ -7,7 +7,7 @@
 //! `$PAI_*` may also stand in a file's fields; [`expand`] puts the values in. It goes over a text once, so values that
 //! name variables cannot run in circles.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde_json::json;
 
@@ -99,23 +99,20 @@ pub fn expand(text: &str, values: &Variables) -> String {
         let (before, from) = rest.split_at(at);
         done.push_str(before);
         let after = &from[1..];
-        let (name, length) = match after.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
-            Some((name, _)) => (name, name.len() + 3),
-            None => {
-                let letters = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-                let name = &after[..letters.unwrap_or(after.len())];
-                (name, name.len() + 1)
-            }
+        let braced = after.strip_prefix('{').and_then(|braced| braced.split_once('}'));
+        let (name, length) = if let Some((name, _)) = braced {
+            (name, name.len() + 3)
+        } else {
+            let letters = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let name = &after[..letters.unwrap_or(after.len())];
+            (name, name.len() + 1)
         };
-        match values.get(name).filter(|_| name.starts_with("PAI_")) {
-            Some(value) => {
-                done.push_str(value);
-                rest = &from[length..];
-            }
-            None => {
-                done.push('$');
-                rest = after;
-            }
+        if let Some(value) = values.get(name).filter(|_| name.starts_with("PAI_")) {
+            done.push_str(value);
+            rest = &from[length..];
+        } else {
+            done.push('$');
+            rest = after;
         }
     }
     done.push_str(rest);
@@ -265,7 +262,7 @@ impl Job<'_> {
         let mut list = String::new();
         for (label, numbers) in &place.ports {
             all.set(&format!("PAI_CONTAINER_HOST_{label}_PORT_LIST"), &ports(numbers));
-            list.push_str(&format!("{label}:{};", ports(numbers)));
+            let _ = write!(list, "{label}:{};", ports(numbers));
         }
         all.set("PAI_CONTAINER_HOST_PORT_LIST", &list);
         all.set("PAI_RESOURCE", &resources(role));

@@ -125,8 +125,8 @@ impl Writer {
         let units =
             [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s"), (millis.into(), "ms")];
         let parts = units.into_iter().filter(|(number, _)| *number > 0);
-        let text: String = parts.map(|(number, unit)| format!("{number}{unit}")).collect();
-        self.line(0, &format!("{key}: {text}"));
+        let parts: Vec<String> = parts.map(|(number, unit)| format!("{number}{unit}")).collect();
+        self.line(0, &format!("{key}: {}", parts.concat()));
     }
 
     fn role(&mut self, role: &Role) {

@@ -118,7 +118,7 @@ fn openpai_v1() {
     check("\"true\"", "\"a\\u0000b\"", Code::BadText, "/taskRoles/0/command", 10);
     let with = |field: &str| format!("\"image\": \"ubuntu:22.04\", {field}");
     let top = |field: &str, code, pointer: &str| {
-        check("\"image\": \"ubuntu:22.04\"", &with(field), code, pointer, 3)
+        check("\"image\": \"ubuntu:22.04\"", &with(field), code, pointer, 3);
     };
     top("\"retryCount\": -1", Code::OutOfRange, "/retryCount");
     top("\"codeDir\": \"hdfs://10.0.0.1:9000/a\"", Code::Hdfs, "/codeDir");
@@ -240,17 +240,18 @@ fn hostile_files_are_refused_quickly() {
     assert_eq!(codes(b"berth: 1\n\tname: a\n"), [Code::Syntax]);
     assert_eq!(codes(b"berth: 1\n---\nberth: 1\n"), [Code::Syntax]);
     // Ten levels of ten: ten thousand million values.
-    let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
-    for level in 1..10 {
+    let level = |level: usize| {
         let aliases = vec![format!("*a{}", level - 1); 10].join(",");
-        bomb.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
-    }
-    assert_eq!(codes(bomb.as_bytes()), [Code::TooManyValues]);
+        format!("a{level}: &a{level} [{aliases}]")
+    };
+    let mut bomb = vec!["a0: &a0 [x,x,x,x,x,x,x,x,x,x]".to_owned()];
+    bomb.extend((1..10).map(level));
+    assert_eq!(codes(bomb.join("\n").as_bytes()), [Code::TooManyValues]);
     assert_eq!(codes(b"berth: 1\nenv: &e\n  a: *e\n"), [Code::Cycle]);
     assert_eq!(codes(format!("berth: {}", "[".repeat(500)).as_bytes()), [Code::TooDeep]);
     assert_eq!(codes("{\"a\":".repeat(60_000).as_bytes()), [Code::TooDeep]);
-    let keys: String = (0..40_000).map(|number| format!("k{number}: 1\n")).collect();
-    assert!(codes(format!("berth: 1\n{keys}").as_bytes()).len() <= 400);
+    let keys: Vec<_> = (0..40_000).map(|number| format!("k{number}: 1")).collect();
+    assert!(codes(format!("berth: 1\n{}", keys.join("\n")).as_bytes()).len() <= 400);
 }
 
 #[test]

@@ -270,7 +270,7 @@ impl<'a> Line<'a> {
         }
         self.ledger.add(work, places.model);
         let model = places.model.map(|model| self.cluster.models[model]);
-        let mut placed = Vec::new();
+        let mut tasks = Vec::new();
         for &(need, node) in &places.tasks {
             let need = &shape.tasks[need];
             let there = &self.cluster.nodes[node];
@@ -281,7 +281,7 @@ impl<'a> Line<'a> {
                 }
             }
             let Need { cpus_milli, memory_mib, .. } = *need;
-            placed.push(Placed { node: there.name.clone(), cpus_milli, memory_mib, cards });
+            tasks.push(Placed { node: there.name.clone(), cpus_milli, memory_mib, cards });
         }
         self.sequence += 1;
         self.started.push(Running {
@@ -293,9 +293,9 @@ impl<'a> Line<'a> {
             started: self.now,
             sequence: self.sequence,
             ends_by: work.longest.and_then(|longest| self.now.checked_add(longest).ok()),
-            tasks: placed.clone(),
+            tasks: tasks.clone(),
         });
-        placed
+        tasks
     }
 
     fn spare_less(&mut self, shape: &Shape, places: &Places) {

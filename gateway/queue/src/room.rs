@@ -132,7 +132,7 @@ impl Room {
 
     /// Takes what `running` holds.
     pub(crate) fn without(&mut self, running: &Running, cluster: &Cluster<'_>) {
-        self.change(running, cluster, |there, amount| there.saturating_sub(amount));
+        self.change(running, cluster, u64::saturating_sub);
     }
 
     /// Gives back what `running` holds.

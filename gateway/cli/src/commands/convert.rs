@@ -142,17 +142,17 @@ mod tests {
         ];
         let params: BTreeMap<_, _> =
             params.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let mut text = String::new();
+        let mut lines = Vec::new();
         for code in Code::ALL {
             let place = Some(Place { line: 3, column: 5 });
             let pointer = "/taskRoles/0/name".to_owned();
             let note = Note { level: Level::Error, code, place, pointer, params: params.clone() };
             for words in [Language::English, Language::Chinese].map(Words::new) {
                 let (what, hint) = words.note("job.yaml", &note);
-                text.push_str(&format!("{what}\n  {}\n", hint.unwrap_or_default()));
+                lines.push(format!("{what}\n  {}", hint.unwrap_or_default()));
             }
         }
-        insta::assert_snapshot!(text);
+        insta::assert_snapshot!(lines.join("\n"));
     }
 
     #[test]

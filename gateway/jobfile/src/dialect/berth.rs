@@ -41,7 +41,9 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
     }
     let word = |key| fields.take(key).and_then(|field| field.optional());
     spec.name = job_name(fields.take("name"));
-    spec.description = fields.take("description").and_then(|f| f.text()).unwrap_or_default().to_owned();
+    if let Some(text) = fields.take("description").and_then(|field| field.text()) {
+        text.clone_into(&mut spec.description);
+    }
     if fields.take("interactive").and_then(|field| field.boolean()) == Some(true) {
         spec.purpose = Purpose::Interactive;
     }
@@ -81,7 +83,7 @@ fn read_roles(fields: &Fields<'_>, spec: &mut JobSpec) {
     let interactive = spec.purpose == Purpose::Interactive;
     let Some(field) = fields.take("roles") else {
         let mut only = role_fields(fields, interactive);
-        only.name = "main".to_owned();
+        only.name.push_str("main");
         spec.roles.push(only);
         return;
     };

@@ -320,15 +320,12 @@ fn role(
     if let Some(field) = fields.required("dockerImage", "\"image\"")
         && let Some(wanted) = field.text()
     {
-        match images.get(wanted) {
-            Some((reference, its_login)) => {
-                role.image = Some(reference.clone());
-                login.clone_from(its_login);
-            }
-            None => {
-                let known = images.keys().cloned().collect::<Vec<_>>().join(", ");
-                field.error(Code::UnknownValue, [("value", wanted.to_owned()), ("known", known)]);
-            }
+        if let Some((reference, its_login)) = images.get(wanted) {
+            role.image = Some(reference.clone());
+            login.clone_from(its_login);
+        } else {
+            let known = images.keys().cloned().collect::<Vec<_>>().join(", ");
+            field.error(Code::UnknownValue, [("value", wanted.to_owned()), ("known", known)]);
         }
     }
     resources(&fields, &mut role);
