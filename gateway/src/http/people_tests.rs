@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 
 use super::testing::{PASSWORD, Reply, Site};
-use crate::store::GroupId;
+use crate::{auth::token::Token, store::GroupId};
 
 fn running() -> Status {
     Status::Running { since: jiff::Timestamp::now() }
@@ -192,6 +192,34 @@ async fn a_token_opens_what_its_scope_says() {
     for key in [&read, &all] {
         assert_eq!(site.ask(&Method::POST, "/api/v1/tokens", Some(key), Some(&body)).await.status, 403);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_that_somebody_else_has_seen_opens_nothing_but_its_change() {
+    let site = Site::open().await;
+    let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
+    let added = site.ask(&Method::POST, "/api/v1/users", Some(&admin), Some(&json!({"name": "alice"}))).await;
+    let old = added.json()["password"].as_str().unwrap().to_owned();
+    let sign_in = json!({"user": "alice", "password": old, "client": "cli"});
+    let token = async || {
+        let signed_in = site.ask(&Method::POST, "/api/v1/session", None, Some(&sign_in)).await.json();
+        Token::from_client(signed_in["token"].as_str().unwrap()).unwrap()
+    };
+    let alice = token().await;
+    for path in ["/api/v1/instances", "/api/v1/events", "/api/v1/tokens"] {
+        let refused = site.ask(&Method::GET, path, Some(&alice), None).await;
+        assert_eq!(
+            (refused.status, refused.json()["code"].as_str()),
+            (403, Some("password_change_required"))
+        );
+    }
+    assert_eq!(site.follow("/api/v1/instances/x/terminals/main", Some(&alice)).await.0, 403);
+    assert_eq!(site.ask(&Method::GET, "/api/v1/me", Some(&alice), None).await.status, 200);
+    let leaves = token().await;
+    assert_eq!(site.ask(&Method::DELETE, "/api/v1/session", Some(&leaves), None).await.status, 204);
+    let change = json!({"old": old, "new": "a horse of my own"});
+    assert_eq!(site.ask(&Method::PUT, "/api/v1/me/password", Some(&alice), Some(&change)).await.status, 204);
+    assert_eq!(site.ask(&Method::GET, "/api/v1/instances", Some(&alice), None).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
