@@ -5,7 +5,7 @@
 use std::{
     fs::{self, File, OpenOptions, Permissions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -20,6 +20,8 @@ use sha2::{Digest, Sha256};
 /// How long another envd may take to let go of the directory.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
+/// Among the agents, the name of the one that starts use.
+const CURRENT: &str = "current";
 
 /// The directory below `$BERTH_DATA`, held by this process alone.
 #[derive(Debug)]
@@ -85,21 +87,36 @@ impl Data {
         }
     }
 
-    /// Keeps a copy of the agent under the name of its content, and says where. Instances mount the copy: an upgrade
-    /// never pulls it from under a running one.
+    /// Keeps a copy of the agent under the name of its content, and answers with a path that leads to it. An upgrade
+    /// never pulls it from under a running instance; the next start of that instance follows the path anew.
     pub(crate) fn keep_agent(&self, agent: &Path) -> Result<PathBuf, DataError> {
         let content = fs::read(agent).map_err(failed("read", agent))?;
         let digest =
             Sha256::digest(&content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-        let directory = self.path.join("agent").join(digest);
+        let agents = self.path.join("agent");
+        let (directory, current) = (agents.join(&digest), agents.join(CURRENT));
         let path = directory.join("envd-agent");
-        if fs::read(&path).is_ok_and(|kept| kept == content) {
-            return Ok(path);
+        if !fs::read(&path).is_ok_and(|kept| kept == content) {
+            fs::create_dir_all(&directory).map_err(failed("make", &directory))?;
+            write_whole(&path, &content, 0o755).map_err(failed("write", &path))?;
         }
-        fs::create_dir_all(&directory).map_err(failed("make", &directory))?;
-        write_whole(&path, &content, 0o755).map_err(failed("write", &path))?;
-        Ok(path)
+        if !fs::read_link(&current).is_ok_and(|target| target == Path::new(&digest)) {
+            point(&current, Path::new(&digest)).map_err(failed("write", &current))?;
+        }
+        Ok(current.join("envd-agent"))
     }
+}
+
+/// Makes `link` lead to `target`, from one moment to the next.
+fn point(link: &Path, target: &Path) -> io::Result<()> {
+    let draft = link.with_extension("new");
+    match fs::remove_file(&draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    symlink(target, &draft)?;
+    fs::rename(&draft, link)?;
+    File::open(link.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
 /// Makes a directory with `mode`; one that is there already stays as it is.
@@ -158,15 +175,18 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_agent_stays_when_another_comes() {
+    fn a_kept_agent_stays_when_another_comes_and_the_path_leads_to_the_newest() {
         let directory = tempfile::tempdir().unwrap();
         let data = Data::take(directory.path().to_owned()).unwrap();
         let source = directory.path().join("agent-binary");
         fs::write(&source, b"one").unwrap();
-        let one = data.keep_agent(&source).unwrap();
+        let path = data.keep_agent(&source).unwrap();
+        let one = path.canonicalize().unwrap();
         fs::write(&source, b"two").unwrap();
-        let two = data.keep_agent(&source).unwrap();
-        assert_eq!((fs::read(&one).unwrap(), fs::read(&two).unwrap()), (b"one".to_vec(), b"two".to_vec()));
+        for _ in 0..2 {
+            assert_eq!(data.keep_agent(&source).unwrap(), path);
+        }
+        assert_eq!((fs::read(&one).unwrap(), fs::read(&path).unwrap()), (b"one".to_vec(), b"two".to_vec()));
         assert_eq!(fs::metadata(&one).unwrap().permissions().mode() & 0o777, 0o755);
     }
 }

@@ -287,8 +287,9 @@ fn agree_on_the_rest(world: &World, instances: &[Instance]) -> Result<(), String
     if let Some(home) = homes.iter().find(|home| !home.strip_prefix(USER).is_some_and(is_number)) {
         return Err(format!("nobody has the home {home}"));
     }
+    // The copy, and the name that leads to it.
     let agents = below(world, "agent");
-    if agents.len() != 1 {
+    if agents.len() != 2 {
         return Err(format!("one agent was copied, and there are {agents:?}"));
     }
     Ok(())

@@ -13,3 +13,4 @@ mod restart;
 mod restore;
 mod sidebyside;
 mod terminals;
+mod upgrade;

@@ -13,8 +13,8 @@ async fn dial(world: &World, port: u16) -> Socket {
     web_socket(&url, &[("authorization", &format!("Bearer {}", world.token()))]).await
 }
 
-/// Asks for a page; the whole answer, or the gateway's reason why there is none.
-async fn ask(world: &World, port: u16, path: &str) -> Result<Vec<u8>, FromServer> {
+/// Asks instance `web` for a page; the whole answer, or the gateway's reason why there is none.
+pub(crate) async fn ask(world: &World, port: u16, path: &str) -> Result<Vec<u8>, FromServer> {
     let mut socket = dial(world, port).await;
     let request = format!("GET {path} HTTP/1.0\r\n\r\n");
     socket.send(Message::binary(request.into_bytes())).await.or_fail("send a request");

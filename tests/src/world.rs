@@ -31,6 +31,7 @@ pub struct World {
     directory: TempDir,
     data: PathBuf,
     engine: PathBuf,
+    agent: PathBuf,
     programs: PathBuf,
     envd: Option<Program>,
     gateway: Option<Program>,
@@ -46,6 +47,8 @@ pub struct Setup {
     pub config: String,
     /// The engine to use, by its socket, unless it is the machine's own.
     pub engine: Option<PathBuf>,
+    /// The agent that instances get, unless it is today's.
+    pub agent: Option<PathBuf>,
     /// The data directory is a disk of its own, this large.
     pub disk_bytes: Option<u64>,
 }
@@ -90,6 +93,7 @@ impl World {
             directory,
             data,
             engine: setup.engine.unwrap_or_else(|| engine::SOCKET.into()),
+            agent: setup.agent.unwrap_or_else(|| programs().join("envd-agent")),
             programs: programs(),
             envd: None,
             gateway: None,
@@ -115,7 +119,7 @@ impl World {
     pub async fn start_envd(&mut self) {
         assert!(self.envd.is_none(), "envd runs already");
         let mut command = self.program("envd");
-        command.env("BERTH_AGENT", self.programs.join("envd-agent"));
+        command.env("BERTH_AGENT", &self.agent);
         let envd = self.envd.insert(Program::start("envd", command, self.directory.path()));
         let socket = self.data.join("envd.sock");
         wait_until("envd listens", LIMIT, async || {
@@ -124,6 +128,11 @@ impl World {
             std::os::unix::net::UnixStream::connect(&socket).ok()
         })
         .await;
+    }
+
+    /// From its next start on, envd has today's agent.
+    pub fn upgrade_agent(&mut self) {
+        self.agent = self.programs.join("envd-agent");
     }
 
     /// Starts the gateway, on the same port as before if there was one.
@@ -242,10 +251,13 @@ impl World {
     /// A client of somebody new, who is an ordinary user.
     pub async fn person(&self, name: &str) -> Client {
         let user = AddUser { name: name.to_owned(), role: None, group: None };
-        let added = self.client().add_user(&user).await.or_fail("add a user");
+        let old = self.client().add_user(&user).await.or_fail("add a user").password;
         let client = Client::new(&self.console, None).or_fail("make a client");
-        let signed_in = client.sign_in(name, &added.password).await.or_fail("sign in");
-        Client::new(&self.console, signed_in.token).or_fail("make a client")
+        let signed_in = client.sign_in(name, &old).await.or_fail("sign in");
+        let client = Client::new(&self.console, signed_in.token).or_fail("make a client");
+        let change = ChangePassword { new: format!("{old}-of-my-own"), old };
+        client.change_password(&change).await.or_fail("change the password");
+        client
     }
 
     /// Where the console and the API are, such as `http://localhost:40123`.
