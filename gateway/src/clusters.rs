@@ -1,12 +1,15 @@
 //! The cluster behind this gateway: envd's client, and what is known of its health.
 
-use std::{path::Path, sync::RwLock};
+use std::{collections::BTreeSet, path::Path, sync::RwLock};
 
 use envd_api::{
     client::EnvdClient,
     control::{EngineState, NodeReport, Tenants},
 };
-use gateway_api::instance::{Status, WaitReason};
+use gateway_api::{
+    InstanceId,
+    instance::{Status, WaitReason},
+};
 
 /// One cluster.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub(crate) struct Cluster {
 struct Known {
     health: Health,
     node: Option<NodeReport>,
+    /// Instances of which it has a container and the store has no row.
+    unknown: BTreeSet<InstanceId>,
 }
 
 /// Whether the cluster can act now.
@@ -40,7 +45,7 @@ impl Cluster {
     pub(crate) fn new(data: &Path) -> Self {
         Self {
             envd: EnvdClient::new(data.join("envd.sock")),
-            known: RwLock::new(Known { health: Health::New, node: None }),
+            known: RwLock::new(Known { health: Health::New, node: None, unknown: BTreeSet::new() }),
         }
     }
 
@@ -57,6 +62,23 @@ impl Cluster {
 
     pub(crate) fn note_node(&self, node: NodeReport) {
         self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner).node = Some(node);
+    }
+
+    /// Notes whether there is a container that the store does not know; answers whether that is news.
+    pub(crate) fn note_unknown(&self, instance: &InstanceId, is_there: bool) -> bool {
+        let mut known = self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if is_there { known.unknown.insert(instance.clone()) } else { known.unknown.remove(instance) }
+    }
+
+    /// The containers that the store does not know, by instance.
+    pub(crate) fn unknown(&self) -> Vec<InstanceId> {
+        self.known().unknown.into_iter().collect()
+    }
+
+    /// A whole report has come: what it does not name is not there.
+    pub(crate) fn forget_unknown_but(&self, there: impl Fn(&InstanceId) -> bool) {
+        let mut known = self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.unknown.retain(there);
     }
 
     pub(crate) fn health(&self) -> Health {

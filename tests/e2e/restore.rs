@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use gateway_api::Status;
+use gateway_api::{InstanceId, Status};
 use tests::{LIMIT, OrFail as _, World, engine, wait_until_agreed};
 
 /// Copies the store's files and no others; those that were there are gone afterwards.
@@ -34,6 +34,7 @@ async fn an_older_store_deletes_nothing_and_its_instances_obey() {
     // What the kept store does not know: an instance, and acts on one that it knows.
     world.berth(&["create", "new", "--wait"]).await.succeeded();
     let new = world.containers().into_iter().find(|name| *name != old).or_fail("find a container");
+    let new_id = world.client().instance("new").await.or_fail("show an instance").id;
     world.berth(&["stop", "old", "--wait"]).await.succeeded();
     world.berth(&["start", "old", "--wait"]).await.succeeded();
     let process = engine::inspect(&new, ".State.Pid");
@@ -50,6 +51,11 @@ async fn an_older_store_deletes_nothing_and_its_instances_obey() {
         }
     })
     .await;
+    let nodes = world.client().nodes().await.or_fail("list nodes");
+    let unknown: Vec<_> = nodes.iter().flat_map(|node| &node.unknown).map(InstanceId::as_str).collect();
+    assert_eq!(unknown, [new_id.as_str()]);
+    let (_, said) = world.berth(&["nodes"]).await.ended(0);
+    assert!(said.contains(new_id.as_str()), "{said}");
     assert_eq!(world.berth(&["exec", "old", "--", "echo", "here"]).await.succeeded(), "here\n");
     world.berth(&["stop", "old", "--wait"]).await.succeeded();
     assert_eq!(engine::inspect(&old, ".State.Status"), "exited");

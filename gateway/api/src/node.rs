@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::InstanceId;
+
 /// One machine and the most that an instance can ask of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Node {
@@ -11,6 +13,11 @@ pub struct Node {
     pub cpus: f64,
     pub memory_bytes: u64,
     pub gpus: u32,
+    /// For admins: what runs or rests on it for instances that the store does not know, as after a backup of the store
+    /// was restored. Nothing ever touches it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub unknown: Vec<InstanceId>,
 }
 
 /// Whether a node can start instances now.

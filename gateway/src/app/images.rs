@@ -7,7 +7,11 @@ use gateway_api::{
 };
 
 use super::{App, instances::same_image};
-use crate::{clusters::Health, error::Error};
+use crate::{
+    auth::{Caller, policy},
+    clusters::Health,
+    error::Error,
+};
 
 impl App {
     /// The images that need no download, the default one first.
@@ -28,7 +32,7 @@ impl App {
     }
 
     /// The machines, as last reported.
-    pub(crate) fn nodes(&self) -> Vec<Node> {
+    pub(crate) fn nodes(&self, caller: &Caller) -> Vec<Node> {
         let unwell = match self.cluster.health() {
             Health::Ready | Health::New => None,
             Health::ClusterUnreachable { message } | Health::EngineUnreachable { message } => Some(message),
@@ -47,6 +51,7 @@ impl App {
                 cpus: node.cpus,
                 memory_bytes: node.memory_bytes,
                 gpus: node.gpus,
+                unknown: if policy::administer(caller).is_ok() { self.cluster.unknown() } else { Vec::new() },
             }
         });
         node.into_iter().collect()

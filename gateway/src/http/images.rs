@@ -21,6 +21,6 @@ pub(super) async fn images(State(app): State<Arc<App>>, _: Caller) -> Result<Jso
     (status = 200, body = Page<Node>),
     (status = 401, body = Problem),
 ))]
-pub(super) async fn nodes(State(app): State<Arc<App>>, _: Caller) -> Json<Page<Node>> {
-    Json(Page { items: app.nodes() })
+pub(super) async fn nodes(State(app): State<Arc<App>>, caller: Caller) -> Json<Page<Node>> {
+    Json(Page { items: app.nodes(&caller) })
 }

@@ -95,6 +95,7 @@ async fn hear(app: &App, told: &mut Told, event: WatchEvent) -> Result<(), Inter
         WatchEvent::Report(report) => {
             let news = app.cluster.note(report.engine.into());
             *told = report.instances.iter().map(|seen| (seen.id.clone(), seen.generation)).collect();
+            app.cluster.forget_unknown_but(|id| told.contains_key(id));
             for observed in report.instances {
                 apply(app, told, observed).await?;
             }
@@ -184,7 +185,8 @@ async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrup
 /// Writes down what is, if it speaks of what the user wants now.
 async fn apply(app: &App, told: &mut Told, observed: Observed) -> Result<(), Interrupted> {
     let Some(row) = app.store.instance(&observed.id).await? else {
-        if observed.observation != Observation::Absent {
+        let is_there = observed.observation != Observation::Absent;
+        if app.cluster.note_unknown(&observed.id, is_there) && is_there {
             tracing::warn!(instance = %observed.id, "the cluster has a container that the store does not know; it is left alone");
         }
         return Ok(());

@@ -96,6 +96,9 @@ pub(crate) async fn nodes(arguments: &Json, session: &Session) -> anyhow::Result
         output::json(&nodes)?;
     } else {
         output::data(&node_table(&nodes, session.words))?;
+        for instance in nodes.iter().flat_map(|node| &node.unknown) {
+            output::say(&session.words.unknown_container(instance.as_str()));
+        }
     }
     Ok(Status::DONE)
 }
@@ -284,10 +287,17 @@ mod tests {
             let images =
                 [image("localhost/berth/base:12", true), image("docker.io/library/python:3.12", false)];
             text.push(image_table(&images, words, now));
-            let node =
-                |state| Node { name: "node-1".to_owned(), state, cpus: 2.0, memory_bytes: 8 << 30, gpus: 0 };
+            let node = |state| Node {
+                name: "node-1".to_owned(),
+                state,
+                cpus: 2.0,
+                memory_bytes: 8 << 30,
+                gpus: 0,
+                unknown: Vec::new(),
+            };
             let unwell = NodeState::Unwell { message: "the engine does not answer".to_owned() };
             text.push(node_table(&[node(NodeState::Ready), node(unwell)], words));
+            text.push(words.unknown_container("ins_01a1e31bfd8875b1bbc610ae0f8cf18e"));
         }
         insta::assert_snapshot!(text.join("\n\n"));
     }

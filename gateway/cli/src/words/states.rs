@@ -109,6 +109,15 @@ impl Words {
         }
     }
 
+    pub(crate) fn unknown_container(self, instance: &str) -> String {
+        match self.0 {
+            English => format!(
+                "the store does not know instance `{instance}`, whose container is here and left alone"
+            ),
+            Chinese => format!("数据库中没有实例 `{instance}` 的记录；其容器仍在，系统不会改动它"),
+        }
+    }
+
     /// The title of a column or row.
     pub(crate) fn title(self, title: Title) -> &'static str {
         match title {

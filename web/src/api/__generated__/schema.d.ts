@@ -882,6 +882,11 @@ export interface components {
             memory_bytes: number;
             name: string;
             state: components["schemas"]["NodeState"];
+            /**
+             * @description For admins: what runs or rests on it for instances that the store does not know, as after a backup of the store
+             *     was restored. Nothing ever touches it.
+             */
+            unknown?: string[];
         };
         /** @description Whether a node can start instances now. */
         NodeState: {
@@ -985,6 +990,11 @@ export interface components {
                 memory_bytes: number;
                 name: string;
                 state: components["schemas"]["NodeState"];
+                /**
+                 * @description For admins: what runs or rests on it for instances that the store does not know, as after a backup of the store
+                 *     was restored. Nothing ever touches it.
+                 */
+                unknown?: string[];
             }[];
         };
         /** @description One page of a listing. */
