@@ -53,10 +53,13 @@ test: docker build images browser test-packages ## do all set-up and run every t
 	  cargo test --release --workspace --no-fail-fast; \
 	fi
 
-test-long: docker build images test-packages ## the tests that take long: a hundred kills of gateway and envd
+test-long: docker build images test-packages ## the tests that take long: a hundred kills, ten thousand odd requests
 	$(call step,test: a hundred kills)
 	@export BERTH_BIN="$(CURDIR)/bin" BERTH_CRASH_ROUNDS=$${BERTH_CRASH_ROUNDS:-100}; \
 	cargo test --release --workspace --test e2e -- crash:: --nocapture
+	$(call step,test: ten thousand odd requests)
+	@deploy/up/packages.sh python3-venv
+	@BERTH_BIN="$(CURDIR)/bin" tests/schemathesis/run.sh
 
 check: web deny advisories scripts ## formats, lints, types, licences; warnings are errors
 	$(call step,check: format)

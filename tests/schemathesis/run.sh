@@ -11,6 +11,7 @@ cd "$(dirname "$0")/../.."
 
 wanted=${1:-10000}
 bin=$(realpath "${BERTH_BIN:-bin}")
+description=$PWD/gateway/api/openapi.json
 version=4.32.5
 venv=${BERTH_CACHE:-$HOME/.cache/berth}/schemathesis-$version
 
@@ -39,8 +40,12 @@ for _ in $(seq 100); do
   sleep 0.1
 done
 
-# One account for each role; the commands keep their own sign-in, requests get a token each.
-login() { printf '%s\n' "$2" | BERTH_CONFIG=$data/$1.toml "$bin/berth" login "$url" -u "$1" --password-stdin 2>/dev/null; }
+# One account for each role, with a password of its own; the commands keep their own sign-in, requests get a token each.
+login() {
+  printf '%s\n' "$2" | BERTH_CONFIG=$data/$1.toml "$bin/berth" login "$url" -u "$1" --password-stdin 2>/dev/null
+  curl -fsS -X PUT -H "Authorization: Bearer $(token "$1")" -H 'Content-Type: application/json' \
+    -d "{\"old\": \"$2\", \"new\": \"$2-of-my-own\"}" "$url/api/v1/me/password"
+}
 token() { sed -n 's/^token = "\(.*\)"$/\1/p' "$data/$1.toml"; }
 login admin "$(awk '/^Password/ { print $2 }' "$data/out")"
 for role in user leader; do
@@ -63,10 +68,11 @@ for who in nobody some-user some-leader admin; do
   header=()
   [[ $who == nobody ]] || header=(--header "Authorization: Bearer $(token "$who")")
   echo "== $operations operations as $who, $examples examples each" >&2
-  "$venv/bin/schemathesis" run gateway/api/openapi.json --url "$url" "${header[@]}" \
+  # In there, since it leaves files where it runs.
+  (cd "$data" && "$venv/bin/schemathesis" run "$description" --url "$url" "${header[@]}" \
     --phases fuzzing --mode all --max-examples "$examples" --continue-on-failure \
     --checks not_a_server_error --exclude-path-regex "$skip" --exclude-operation-id sign_out \
-    --generation-database none --request-timeout 20 --no-color >"$data/$who.txt" 2>&1 || true
+    --generation-database none --request-timeout 20 --no-color >"$data/$who.txt" 2>&1) || true
   tail -n 2 "$data/$who.txt" >&2
 done
 
