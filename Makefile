@@ -12,6 +12,7 @@ MAKEFLAGS += --no-print-directory
 
 export BERTH_CACHE ?= $(HOME)/.cache/berth
 export CARGO_TARGET_DIR ?= $(BERTH_CACHE)/target
+export BERTH_TOOLS ?= $(BERTH_CACHE)/tools
 
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 DENY_VERSION := 0.20.2
@@ -25,7 +26,7 @@ SCRIPTS := .ci/run images/with-host-ca $(shell find deploy images tests -name '*
 step = @echo "== $(1)" >&2; if [[ -n "$${BERTH_STEPS:-}" ]]; then echo "$$EPOCHREALTIME $(1)" >>"$$BERTH_STEPS"; fi
 
 .PHONY: help up down build test test-long check openapi images fmt clean
-.PHONY: docker test-packages web web-modules programs agent copy browser deny advisories scripts
+.PHONY: docker tools-begin test-packages web web-modules programs agent copy browser deny advisories scripts
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do printf '  make %-9s %s\n' "$$name" "$$what"; done
@@ -40,9 +41,9 @@ build: web ## build gateway, envd, envd-agent and berth into bin/
 	@mkdir -p bin $(CARGO_TARGET_DIR)
 	@flock $(CARGO_TARGET_DIR)/.build-and-copy $(MAKE) programs agent copy
 
-test: docker build images browser test-packages ## do all set-up and run every test
+test: docker tools-begin build images browser test-packages ## do all set-up and run every test
 	$(call step,test: images)
-	@for smoke in images/*/smoke.sh; do "$$smoke"; done
+	@export BERTH_BIN="$(CURDIR)/bin"; for smoke in images/*/smoke.sh; do "$$smoke"; done
 	$(call step,test: web)
 	@cd web && npm run --silent test
 	$(call step,test: rust and end to end)
@@ -73,9 +74,10 @@ openapi: programs ## write down the API's description and the console's types, a
 	@$(RELEASE)/gateway openapi >gateway/api/openapi.json.new && mv gateway/api/openapi.json.new gateway/api/openapi.json
 	@cd web && npm run --silent types
 
-images: docker ## make the images that instances start from
+images: docker ## make the images that instances start from, and the tools that they mount
 	$(call step,images)
 	@images/build.sh
+	@deploy/up/tools.sh $(BERTH_CACHE)/tools
 
 fmt: web-modules ## format everything
 	@cargo fmt --all
@@ -87,6 +89,12 @@ clean: ## remove what was built in this clone; the caches stay
 docker:
 	$(call step,docker)
 	@deploy/up/docker.sh
+
+# The slowest of the images, begun beside cargo; `images` waits for it, or builds it
+# again where this failed.
+tools-begin: docker
+	@mkdir -p $(BERTH_CACHE)
+	@nice images/build.sh tools >$(BERTH_CACHE)/tools.log 2>&1 </dev/null &
 
 # The console is embedded in the gateway, so it is built before anything of Rust.
 web: web-modules web/dist/index.html

@@ -53,7 +53,7 @@ make_user() {
 # able to put a directory of its choosing in the way of a process that is root.
 make_data() {
   install -d -m 1770 -o root -g "$user" "$data"
-  install -d -m 0755 -o root -g root "$data"/{agent,door}
+  install -d -m 0755 -o root -g root "$data"/{agent,door,tools}
   install -d -m 0700 -o root -g root "$data"/home
   install -d -m 0700 -o "$user" -g "$user" "$data"/keys
   # envd opens it by name: it is root's before anyone else can make it.
@@ -97,6 +97,8 @@ put 0644 "$here/berth.example.toml" "$doc/berth.example.toml"
 for unit in berth-gateway berth-envd; do put 0644 "$here/systemd/$unit.service" "$units/$unit.service"; done
 make_data
 make_settings
+# VS Code for images without it, where `make images` has made it.
+if [[ -z $root ]]; then "$here/up/tools.sh" "$data/tools"; fi
 
 if ! has_systemd || [[ ${1:-} == --no-start ]]; then
   say "installed; start berth-envd and berth-gateway when you are ready"

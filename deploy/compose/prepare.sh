@@ -3,7 +3,7 @@
 # two need. See make_data in deploy/install.sh for why it is so.
 set -eu
 install -d -m 1770 -o root -g berth "$BERTH_DATA"
-install -d -m 0755 -o root -g root "$BERTH_DATA/agent" "$BERTH_DATA/door"
+install -d -m 0755 -o root -g root "$BERTH_DATA/agent" "$BERTH_DATA/door" "$BERTH_DATA/tools"
 install -d -m 0700 -o root -g root "$BERTH_DATA/home"
 install -d -m 0700 -o berth -g berth "$BERTH_DATA/keys"
 [ -e "$BERTH_DATA/envd.lock" ] || install -m 0600 -o root -g root /dev/null "$BERTH_DATA/envd.lock"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Unpacks the image of the tools, which instances mount: `tools.sh FOLDER`. Each
 # image gets a folder of its own, `FOLDER/ID`, and `FOLDER/current` points to the
-# latest. Older ones stay: instances that were made with one mount it as long as
-# they live. Does nothing, quietly, where there is no such image.
+# latest. Older ones stay, since an app that runs may still read from one; remove
+# them when you like. Does nothing, quietly, where there is no such image.
 set -euo pipefail
 
 folder=$1

@@ -11,6 +11,8 @@ export BERTH_HTTP=${BERTH_HTTP:-127.0.0.1:8080}
 export BERTH_APPS=${BERTH_APPS:-127.0.0.1:8081}
 export BERTH_SSH=${BERTH_SSH:-127.0.0.1:2222}
 export BERTH_AGENT=$root/bin/envd-agent
+export BERTH_CACHE=${BERTH_CACHE:-$HOME/.cache/berth}
+export BERTH_TOOLS=${BERTH_TOOLS:-$BERTH_CACHE/tools}
 logs=$BERTH_DATA/logs
 
 refuse_if_running() {
@@ -37,8 +39,19 @@ start() {
   until process_of "$name" >/dev/null || ! kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
 }
 
+# What is not needed to begin with, beside everything else: it takes ten minutes the
+# first time. The tools first; instances find them as soon as they are there.
+make_more_images() {
+  # shellcheck disable=SC2016  # for the shell that it starts
+  setsid nice bash -c '
+    if images/build.sh tools; then deploy/up/tools.sh "$BERTH_TOOLS"; fi
+    images/build.sh' >>"$logs/images.log" 2>&1 </dev/null &
+  more_images=$!
+}
+
 stop() {
   trap '' INT TERM HUP
+  kill -- "-$more_images" 2>/dev/null || true
   stop_processes
   rm -f "$run/up.pid"
 }
@@ -57,8 +70,9 @@ mkdir -p "$run" "$logs"
 
 refuse_if_running
 deploy/up/docker.sh
+make_more_images
 "${MAKE:-make}" --no-print-directory build
-images/build.sh
+images/build.sh base
 
 exec 9>"$lock"
 flock -n 9 || fail "another \`make up\` on $BERTH_DATA was faster; \`make down\` stops it"

@@ -16,8 +16,8 @@
 //! registries = ["docker.io", "ghcr.io"]
 //! # Where the networks of users get their addresses from: 64 for each user.
 //! network_pool = "10.97.0.0/16"
-//! # The tools that instances mount for apps that their image lacks; looked at whenever an instance is made.
-//! tools = "$BERTH_DATA/tools/current"
+//! # The tools that instances mount for apps that their image lacks.
+//! tools = "$BERTH_DATA/tools"
 //! # Certificates, in PEM, that instances trust instead of their image's own.
 //! instance_ca = "/etc/ssl/certs/ca-certificates.crt"
 //! # Start instances also when users cannot be kept apart on the network.
@@ -77,7 +77,7 @@ pub(crate) struct Config {
     pub(crate) dangerous_no_firewall: bool,
     pub(crate) storages: Vec<Storage>,
     pub(crate) agent: PathBuf,
-    /// A directory, or a link to one; not there on a site without.
+    /// A directory; empty on a site without.
     pub(crate) tools: PathBuf,
     pub(crate) instance_ca: Option<PathBuf>,
 }
@@ -128,7 +128,7 @@ impl Config {
         }
         let tools = variable("BERTH_TOOLS")
             .or(file.tools)
-            .map_or_else(|| data.join("tools/current"), |named| data.join(named));
+            .map_or_else(|| data.join("tools"), |named| data.join(named));
         let instance_ca = variable("BERTH_INSTANCE_CA").or(file.instance_ca).map(|named| data.join(named));
         if let Some(path) = instance_ca.as_ref().filter(|path| !path.is_file()) {
             mistakes
@@ -316,7 +316,7 @@ mod tests {
         let config = read(data.path(), "", &[("DOCKER_HOST", "unix:///run/b.sock")]).unwrap();
         assert_eq!(config.docker, Path::new("/run/b.sock"));
         assert_eq!((config.registries, config.dangerous_no_firewall), (None, false));
-        assert_eq!((config.tools, config.instance_ca), (data.path().join("tools/current"), None));
+        assert_eq!((config.tools, config.instance_ca), (data.path().join("tools"), None));
         let config = read(data.path(), "[envd]\ntools = 'a'", &[("BERTH_TOOLS", "/b")]).unwrap();
         assert_eq!(config.tools, Path::new("/b"));
         let [home] = &config.storages[..] else { panic!("{:?}", config.storages) };

@@ -1,5 +1,4 @@
-//! What a site adds to every instance: its tools, and the certificates that it trusts. Both are read-only, and neither
-//! has to be there.
+//! What a site adds to every instance: its tools, and the certificates that it trusts. Both are read-only.
 
 use std::path::PathBuf;
 
@@ -7,17 +6,18 @@ use envd_api::agent::{CERTIFICATES, TOOLS};
 
 use crate::runtime::Bind;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Extras {
+    /// Mounted also while it is empty, so that tools that come later are found by the instances that are there.
     pub(crate) tools: PathBuf,
     pub(crate) certificates: Option<PathBuf>,
 }
 
 impl Extras {
-    /// What is there now. A link is followed here and not by the engine: a container keeps the tools that it was made
-    /// with, whatever the link says later.
+    /// Makes what is missing, since a container whose mounts are not there cannot start, and says what to mount.
     pub(crate) fn binds(&self) -> Vec<Bind> {
-        let tools = self.tools.canonicalize().ok().filter(|tools| tools.is_dir());
+        let has_tools = self.tools.is_dir() || std::fs::create_dir_all(&self.tools).is_ok();
+        let tools = has_tools.then(|| self.tools.clone());
         let certificates = self.certificates.clone().filter(|file| file.is_file());
         [(tools, TOOLS), (certificates, CERTIFICATES)]
             .into_iter()
@@ -32,15 +32,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_mounted_where_the_link_points() {
+    fn tools_can_come_later_and_certificates_must_be_there() {
         let here = tempfile::tempdir().unwrap();
-        let (link, one) = (here.path().join("current"), here.path().join("one"));
-        let extras = Extras { tools: link.clone(), certificates: Some(here.path().join("ca.pem")) };
-        assert_eq!(extras.binds(), []);
-        std::fs::create_dir(&one).unwrap();
-        std::os::unix::fs::symlink("one", link).unwrap();
-        std::fs::write(here.path().join("ca.pem"), "").unwrap();
-        let sources: Vec<_> = extras.binds().into_iter().map(|bind| bind.source).collect();
-        assert_eq!(sources, [one.canonicalize().unwrap(), here.path().join("ca.pem")]);
+        let (tools, ca) = (here.path().join("a/tools"), here.path().join("ca.pem"));
+        let extras = Extras { tools: tools.clone(), certificates: Some(ca.clone()) };
+        let sources = || extras.binds().into_iter().map(|bind| bind.source).collect::<Vec<_>>();
+        assert_eq!(sources(), std::slice::from_ref(&tools));
+        std::fs::write(&ca, "").unwrap();
+        assert_eq!(sources(), [tools, ca]);
     }
 }

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Takes what is wanted of the build in $1 to $2, in the shape of /.berth/tools:
+# Takes what is wanted of the build in $1 to $2, in the shape of /.berth/tools/current:
 # without what only other systems need, and with every program bound to the C
 # library that goes with it, so that the image's own does not matter. What these
 # programs start (a shell, a compiler) is bound to the image's, as always.
 set -euo pipefail
 
 build=$1 out=$2
-mounted=/.berth/tools
+mounted=/.berth/tools/current
 case $(uname -m) in
   x86_64) arch=x64 ;;
   aarch64) arch=arm64 ;;
@@ -32,7 +32,8 @@ find . -path '*/build/Release/.deps' -prune -exec rm -rf {} +
 find . -path '*/ripgrep-universal/bin/*' -prune ! -name "linux-$arch" -exec rm -rf {} +
 find . -path '*/prebuilds/*' -prune ! -name "linux-$arch" -exec rm -rf {} +
 # It asks the image which C library there is; the answer is always ours.
-for other in $(find . -name '*.musl.node'); do cp "${other%.musl.node}.glibc.node" "$other"; done
+find . -name '*.musl.node' -print0 |
+  while IFS= read -r -d '' other; do cp "${other%.musl.node}.glibc.node" "$other"; done
 # `code FILE` in its terminal.
 ln -s ../../bin/node lib/node
 ln -s code-server lib/vscode/bin/remote-cli/code

@@ -17,7 +17,7 @@ use std::{
     convert::Infallible,
     fmt,
     net::{Ipv4Addr, TcpListener},
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     rc::Rc,
     time::Duration,
@@ -179,11 +179,7 @@ async fn live(agent: &Agent, app: &App, python: Option<&Path>) -> Result<Infalli
 
 fn start(agent: &Agent, app: &App) -> Result<(Process, Recipe, u16), AppProblem> {
     let Wanted { kind, prefix, folder } = &app.wanted;
-    let mut extra = BTreeMap::new();
-    if !["LANG", "LC_ALL", "LC_CTYPE"].iter().any(|name| agent.spec.env.contains_key(*name)) {
-        extra.insert("LANG".to_owned(), "C.UTF-8".to_owned());
-    }
-    let around = Surroundings::new(&agent.spec, &extra).map_err(|error| cannot_start(&error))?;
+    let around = surroundings(agent, BTreeMap::new()).map_err(|error| cannot_start(&error))?;
     let recipe = match recipe::find(*kind, &around) {
         Found::Here(recipe) => recipe,
         Found::Absent(problem) => return Err(problem),
@@ -213,6 +209,26 @@ fn start(agent: &Agent, app: &App) -> Result<(Process, Recipe, u16), AppProblem>
     let process = Process::start(agent, &around, &recipe.program, &recipe.argv(&place), &directory)
         .map_err(|error| cannot_start(&error))?;
     Ok((process, recipe, port))
+}
+
+/// As for every process, with what apps need on top: a home that they can write to, and UTF-8.
+fn surroundings(agent: &Agent, mut extra: BTreeMap<String, String>) -> Result<Surroundings, StartError> {
+    if !["LANG", "LC_ALL", "LC_CTYPE"].iter().any(|name| agent.spec.env.contains_key(*name)) {
+        extra.insert("LANG".to_owned(), "C.UTF-8".to_owned());
+    }
+    let around = Surroundings::new(&agent.spec, &extra)?;
+    let account = &around.account;
+    if account.uid == 0 || around.home_directory() != Path::new("/") {
+        return Ok(around);
+    }
+    // A user whom the image does not know, or knows without a home.
+    let home = format!("/tmp/home-{}", account.uid);
+    let made = std::fs::DirBuilder::new().mode(0o700).create(&home);
+    if made.is_ok() {
+        let _as_it_is = std::os::unix::fs::chown(&home, Some(account.uid), Some(account.gid));
+    }
+    extra.insert("HOME".to_owned(), home);
+    Surroundings::new(&agent.spec, &extra)
 }
 
 /// One that nobody listens on now.

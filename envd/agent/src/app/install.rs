@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use envd_api::agent::AppProblem;
 
-use super::{problem, process::Process, recipe::INSTALLED};
+use super::{problem, process::Process, recipe::INSTALLED, surroundings};
 use crate::{
     Agent,
     children::Ended,
@@ -29,7 +29,7 @@ pub(crate) fn start(agent: &Agent, python: &Path) -> Result<Process, StartError>
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into();
-    let around = Surroundings::new(&agent.spec, &extra)?;
+    let around = surroundings(agent, extra)?;
     prepare(&around);
     let argv = [&python.to_string_lossy(), "-c", SCRIPT, INSTALLED].map(str::to_owned);
     Process::start(agent, &around, python, &argv, &around.home_directory())

@@ -13,6 +13,8 @@ use crate::{environment::Surroundings, program};
 
 /// Where `install` puts JupyterLab: in the instance's own files, not in a home that instances of other images share.
 pub(crate) const INSTALLED: &str = "/opt/berth/lab";
+/// The latest of the site's tools.
+const CURRENT: &str = "current";
 /// Written last by the installation.
 const COMPLETE: &str = ".complete";
 /// Where programs are that are not on `PATH`.
@@ -81,7 +83,7 @@ pub(crate) struct Place<'a> {
 }
 
 pub(crate) fn find(kind: Kind, around: &Surroundings) -> Found {
-    find_with(kind, around, Path::new(TOOLS), Path::new(INSTALLED))
+    find_with(kind, around, &Path::new(TOOLS).join(CURRENT), Path::new(INSTALLED))
 }
 
 fn find_with(kind: Kind, around: &Surroundings, tools: &Path, installed: &Path) -> Found {
@@ -148,7 +150,7 @@ fn no_ide() -> Found {
     Found::Absent(problem(
         "no_tools",
         "this image has no code-server and this site brings none",
-        "ask the operator to set `envd.tools`; instances get it when they are made",
+        "ask the operator for the tools: `images/build.sh tools`, then `deploy/up/tools.sh`",
     ))
 }
 

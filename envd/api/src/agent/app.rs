@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where envd mounts the site's tools in an instance, read-only; absent where the site has none.
+/// Where envd mounts the site's tools in an instance, read-only: a directory for each version, and the link `current`.
+/// Empty where the site has none.
 pub const TOOLS: &str = "/.berth/tools";
 /// Where envd mounts the site's own certificates in an instance, read-only; absent where the site has none.
 pub const CERTIFICATES: &str = "/.berth/ca.pem";
