@@ -1,6 +1,7 @@
 //! End-to-end walks: what a user does, on real Docker, with the programs as they are shipped.
 
 mod anyimage;
+mod apps;
 mod audit;
 mod authz;
 mod console;

@@ -53,6 +53,10 @@ impl Program {
         }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL: it gets no chance to say goodbye.
     pub(crate) fn kill(mut self) {
         self.end();

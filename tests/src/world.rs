@@ -283,6 +283,15 @@ impl World {
         self.disk.as_ref().or_fail("find the disk")
     }
 
+    /// The memory that the gateway holds now.
+    #[track_caller]
+    pub fn gateway_memory_bytes(&self) -> u64 {
+        let id = self.gateway.as_ref().or_fail("find the gateway").id();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).or_fail("look at the gateway");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).or_fail("find its memory");
+        line.trim().trim_end_matches(" kB").parse::<u64>().or_fail("read its memory") << 10
+    }
+
     /// Its containers, running or not, by name.
     pub fn containers(&self) -> Vec<String> {
         engine::containers(&self.cluster())

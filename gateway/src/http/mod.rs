@@ -27,6 +27,8 @@ mod relay;
 mod session;
 #[cfg(test)]
 mod stage;
+#[cfg(test)]
+mod stage;
 mod terminals;
 #[cfg(test)]
 mod testing;
@@ -107,17 +109,13 @@ pub(crate) async fn serve(door: Door, apps: Option<Door>, app: Arc<App>) -> std:
     door.serve_on_every_core(tasks, answer_all(router(app), proxy)).await
 }
 
+type Answering = Pin<Box<dyn Future<Output = ::http::Response<Either<Body, AnswerBody>>> + Send>>;
+
 /// The console and the API at one host, apps at theirs. Apps never come near the console's router.
 fn answer_all(
     router: Router,
     proxy: Arc<Proxy>,
-) -> impl Fn(
-    ::http::Request<RequestBody>,
-    SocketAddr,
-) -> Pin<Box<dyn Future<Output = ::http::Response<Either<Body, AnswerBody>>> + Send>>
-+ Send
-+ Sync
-+ 'static {
+) -> impl Fn(::http::Request<RequestBody>, SocketAddr) -> Answering + Send + Sync + 'static {
     let router = TowerToHyperService::new(router);
     move |request, from| match proxy.host(&request) {
         Host::Console => {

@@ -1,0 +1,350 @@
+//! Apps of an instance in a browser, at addresses of their own: what reaches them, who reaches them, and how much of
+//! it stays in the gateway.
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use gateway_api::{AppName, app::OpenApp, client::Client, people::AddUser};
+use serde_json::Value;
+use tests::{IMAGE, LIMIT, OrFail as _, World, wait_until, web_socket};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_tungstenite::tungstenite::Message;
+
+const RECORDER: &str = include_str!("recorder.py");
+const PORT: u16 = 9000;
+
+/// A browser that knows one app.
+struct Browser<'a> {
+    world: &'a World,
+    host: String,
+    cookie: String,
+}
+
+/// Makes an instance `web` whose app says who it belongs to.
+async fn create(client: &Client, who: &str) {
+    let command = ["python3", "-u", "-c", RECORDER, who].map(str::to_owned).to_vec();
+    let wanted = gateway_api::CreateInstance {
+        name: "web".to_owned(),
+        image: Some(IMAGE.to_owned()),
+        cpus: 1.0,
+        memory_bytes: 256 << 20,
+        shm_bytes: None,
+        gpus: 0,
+        env: [].into(),
+        command,
+    };
+    client.create_instance(&wanted).await.or_fail("create an instance");
+    wait_until("the instance runs", LIMIT, async || {
+        let instance = client.instance("web").await.or_fail("look at the instance");
+        matches!(instance.status, gateway_api::Status::Running { .. }).then_some(())
+    })
+    .await;
+}
+
+fn port() -> AppName {
+    PORT.to_string().parse().or_fail("name a port")
+}
+
+impl<'a> Browser<'a> {
+    /// Opens the app with a one-time address, as `berth open` does.
+    async fn open(world: &'a World, client: &Client) -> Self {
+        let opened = client.open_app("web", port(), &OpenApp::default()).await.or_fail("open the app");
+        let rest = opened.url.strip_prefix("http://").or_fail("read the address");
+        let (host, path) = rest.split_once('/').or_fail("read the address");
+        let mut browser = Self { world, host: host.to_owned(), cookie: String::new() };
+        let answer = browser.get(&format!("/{path}"), "").await;
+        assert!(answer.starts_with("HTTP/1.1 303 "), "{answer}");
+        let set =
+            answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).or_fail("find the cookie");
+        browser.cookie = set.split(';').next().unwrap_or_default().to_owned();
+        wait_until("the app answers", LIMIT, async || {
+            browser.get("/", "").await.starts_with("HTTP/1.1 200").then_some(())
+        })
+        .await;
+        browser
+    }
+
+    async fn connect(&self) -> TcpStream {
+        let address = self.world.console().replace("http://localhost", "127.0.0.1");
+        TcpStream::connect(address).await.or_fail("connect to the gateway")
+    }
+
+    /// A request that ends the connection; the whole answer.
+    async fn get(&self, path: &str, headers: &str) -> String {
+        let Self { host, cookie, .. } = self;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n{headers}\r\n"
+        );
+        let mut stream = self.connect().await;
+        stream.write_all(request.as_bytes()).await.or_fail("send a request");
+        let mut answer = Vec::new();
+        timeout(LIMIT, stream.read_to_end(&mut answer)).await.or_fail("read").or_fail("read an answer");
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    fn handshake(&self, path: &str) -> String {
+        let Self { host, cookie, .. } = self;
+        format!(
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nCookie: {cookie}; own=1\r\n\
+             X-Forwarded-For: 10.9.8.7\r\nX-Berth-User: root\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+             Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n\r\n"
+        )
+    }
+}
+
+fn body(answer: &str) -> Value {
+    let (_, body) = answer.split_once("\r\n\r\n").or_fail("find a body");
+    serde_json::from_str(body).or_fail(format!("read {answer}"))
+}
+
+/// What an app was sent, line by line; the first is the request's.
+fn recorded(head: &str) -> Vec<String> {
+    let mut lines: Vec<_> = head.split("\r\n").map(str::to_owned).collect();
+    lines[1..].sort();
+    lines
+}
+
+#[tokio::test]
+async fn two_users_each_have_their_own_apps_and_neither_the_others() {
+    let mut world = World::start().await;
+    let admin = world.client();
+    let new = AddUser { name: "bob".to_owned(), role: None, group: None };
+    let password = admin.add_user(&new).await.or_fail("add a user").password;
+    let signed_in = Client::new(world.console(), None)
+        .or_fail("make a client")
+        .sign_in("bob", &password)
+        .await
+        .or_fail("sign in as bob");
+    let bob = Client::new(world.console(), signed_in.token).or_fail("make a client");
+    tokio::join!(create(&admin, "admin"), create(&bob, "bob"));
+    let (admins, bobs) = (Browser::open(&world, &admin).await, Browser::open(&world, &bob).await);
+    assert_ne!(admins.host, bobs.host);
+
+    // Byte for byte what reaches an app, by HTTP.
+    let answer =
+        admins.get("/a%2Fb//c?d=%00", "X-Real-IP: 10.9.8.7\r\nX-Remote-User: root\r\nAccept: */*\r\n").await;
+    let seen = body(&answer);
+    assert_eq!(seen["who"], "admin");
+    assert_eq!(
+        recorded(seen["head"].as_str().or_fail("read")),
+        [
+            "GET /a%2Fb//c?d=%00 HTTP/1.1".to_owned(),
+            "accept: */*".to_owned(),
+            format!("host: {}", admins.host),
+            "x-forwarded-for: 127.0.0.1".to_owned(),
+            format!("x-forwarded-host: {}", admins.host),
+            "x-forwarded-proto: http".to_owned(),
+        ]
+    );
+    assert_eq!(body(&bobs.get("/", "").await)["who"], "bob");
+
+    // And by WebSocket: the same, and the upgrade.
+    let mut stream = admins.connect().await;
+    stream.write_all(admins.handshake("/record").as_bytes()).await.or_fail("ask");
+    stream.write_all(&frame(8, true, b"")).await.or_fail("close");
+    let mut answer = Vec::new();
+    timeout(LIMIT, stream.read_to_end(&mut answer)).await.or_fail("read").or_fail("read");
+    let answer = String::from_utf8_lossy(&answer);
+    let start = answer.find("GET /record").or_fail(format!("find what was recorded in {answer}"));
+    let head: String = answer[start..]
+        .chars()
+        .take_while(|letter| letter.is_ascii_graphic() || " \r\n".contains(*letter))
+        .collect();
+    let lines = recorded(head.trim_end());
+    for expected in [
+        "cookie: own=1",
+        "upgrade: websocket",
+        "connection: Upgrade",
+        "x-forwarded-for: 127.0.0.1",
+        "sec-websocket-extensions: permessage-deflate; client_max_window_bits",
+    ] {
+        assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:?}");
+    }
+    assert!(!answer.contains("berth") && !answer.contains("10.9.8.7"), "{answer}");
+
+    // Neither reaches the other's, whatever they bring along.
+    let thief = Browser { world: &world, host: admins.host.clone(), cookie: bobs.cookie.clone() };
+    let nobody = Browser { world: &world, host: admins.host.clone(), cookie: String::new() };
+    for (who, headers) in [
+        (&thief, String::new()),
+        (&thief, format!("Authorization: Bearer {}\r\n", world.token())),
+        (&thief, format!("Cookie: __Host-berth={}\r\n", world.token())),
+        (&thief, format!("X-Forwarded-Host: {}\r\nOrigin: http://{}\r\n", bobs.host, bobs.host)),
+        (&nobody, String::new()),
+    ] {
+        let answer = who.get("/", &headers).await;
+        assert!(answer.starts_with("HTTP/1.1 401"), "{headers}: {answer}");
+    }
+    let mut stream = thief.connect().await;
+    stream.write_all(thief.handshake("/").as_bytes()).await.or_fail("ask");
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).await.or_fail("read");
+    assert_eq!(&start, b"HTTP/1.1 401");
+    assert!(bob.open_app("web", port(), &OpenApp::default()).await.or_fail("open").url.contains("--bob."));
+    let admins_id = admin.instance("web").await.or_fail("look").id;
+    assert!(bob.open_app(admins_id.as_str(), port(), &OpenApp::default()).await.is_err());
+
+    // The cookie outlives the gateway.
+    let (host, cookie) = (admins.host.clone(), admins.cookie.clone());
+    world.kill_gateway();
+    world.start_gateway().await;
+    let again = Browser { world: &world, host, cookie };
+    wait_until("the app answers again", LIMIT, async || {
+        again.get("/", "").await.starts_with("HTTP/1.1 200").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn large_bodies_pass_without_staying() {
+    const SIZE: u64 = 512 << 20;
+    const GROWTH: u64 = 48 << 20;
+    let world = World::start().await;
+    let client = world.client();
+    create(&client, "admin").await;
+    let browser = Browser::open(&world, &client).await;
+    let before = world.gateway_memory_bytes();
+
+    let mut stream = browser.connect().await;
+    let Browser { host, cookie, .. } = &browser;
+    let request = format!(
+        "GET /zeros/{SIZE} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.or_fail("ask");
+    let (mut received, mut piece) = (0, vec![0; 1 << 18]);
+    while let Ok(count @ 1..) = stream.read(&mut piece).await {
+        received += count as u64;
+    }
+    assert!(received > SIZE, "{received}");
+    let mut stream = browser.connect().await;
+    let request = format!(
+        "PUT / HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nContent-Length: {SIZE}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.or_fail("ask");
+    for _ in 0..SIZE / piece.len() as u64 {
+        stream.write_all(&piece).await.or_fail("send");
+    }
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.or_fail("read");
+    assert_eq!(body(&answer)["received"], SIZE);
+    let growth = world.gateway_memory_bytes().saturating_sub(before);
+    assert!(growth < GROWTH, "the gateway has grown by {growth} bytes");
+}
+
+/// A frame of a client, masked.
+fn frame(opcode: u8, last: bool, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![opcode | if last { 0x80 } else { 0 }];
+    match payload.len() {
+        length @ 0..126 => bytes.push(0x80 | u8::try_from(length).or_fail("fit")),
+        length @ 126..65536 => {
+            bytes.push(0x80 | 126);
+            bytes.extend(u16::try_from(length).or_fail("fit").to_be_bytes());
+        }
+        length => {
+            bytes.push(0x80 | 127);
+            bytes.extend((length as u64).to_be_bytes());
+        }
+    }
+    let mask = [0x37, 0xfa, 0x21, 0x3d];
+    bytes.extend(mask);
+    bytes.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+    bytes
+}
+
+/// What a client sends after the handshake, and whether it ends with a close of its own.
+fn cases() -> Vec<(&'static str, Vec<u8>)> {
+    let close = |code: u16| frame(8, true, &code.to_be_bytes());
+    let ended = |frames: &[Vec<u8>]| [frames.concat(), close(1000)].concat();
+    let (text, binary) = (|payload: &[u8]| frame(1, true, payload), |payload: &[u8]| frame(2, true, payload));
+    let mut reserved = text(b"x");
+    reserved[0] |= 0x40;
+    let mut unmasked = text(b"x");
+    unmasked[1] &= 0x7f;
+    vec![
+        ("a text", ended(&[text("hello, 世界".as_bytes())])),
+        ("nothing", ended(&[text(b""), binary(b"")])),
+        ("sizes at the borders", ended(&[125, 126, 127, 65535, 65536].map(|size| binary(&vec![7; size])))),
+        ("a large message", ended(&[binary(&vec![9; 4 << 20])])),
+        (
+            "fragments with control frames in between",
+            ended(&[
+                frame(1, false, b"he"),
+                frame(9, true, b"ping"),
+                frame(0, false, b""),
+                frame(10, true, b"unasked"),
+                frame(0, true, b"llo"),
+            ]),
+        ),
+        ("a letter over two fragments", ended(&[frame(1, false, &[0xe4, 0xb8]), frame(0, true, &[0x96])])),
+        ("pings", ended(&[frame(9, true, b""), frame(9, true, &[1; 125])])),
+        ("invalid UTF-8", text(&[0xc3, 0x28])),
+        ("a ping that is too long", frame(9, true, &[1; 126])),
+        ("a ping in pieces", frame(9, false, b"x")),
+        ("a reserved bit", reserved),
+        ("a reserved opcode", frame(3, true, b"")),
+        ("no mask", unmasked),
+        ("a continuation of nothing", frame(0, true, b"x")),
+        ("two beginnings", [frame(1, false, b"a"), frame(1, true, b"b")].concat()),
+        ("close without a code", frame(8, true, b"")),
+        ("close with half a code", frame(8, true, &[3])),
+        ("close 1001", close(1001)),
+        ("close 3999", close(3999)),
+        ("close 999", close(999)),
+        ("close 1005", close(1005)),
+        ("close 1006", close(1006)),
+        ("close with a reason that is no text", frame(8, true, &[3, 232, 0xff])),
+        ("words after the close", [close(1000), text(b"too late")].concat()),
+    ]
+}
+
+#[tokio::test]
+async fn the_verdict_on_every_websocket_case_is_the_apps_own() {
+    let world = World::start().await;
+    let client = world.client();
+    create(&client, "admin").await;
+    let browser = Browser::open(&world, &client).await;
+    let url = format!("{}/api/v1/instances/web/ports/{PORT}", world.console());
+    let bearer = format!("Bearer {}", world.token());
+    for (what, frames) in cases() {
+        // Straight to the app's own socket.
+        let mut socket = web_socket(&url, &[("authorization", &bearer)]).await;
+        let handshake = "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+        socket.send(Message::binary(handshake.as_bytes().to_vec())).await.or_fail("ask");
+        for piece in frames.chunks(1 << 19) {
+            socket.send(Message::binary(piece.to_vec())).await.or_fail("send");
+        }
+        let mut direct = Vec::new();
+        let read = async {
+            while let Some(Ok(message)) = socket.next().await {
+                if let Message::Binary(bytes) = message {
+                    direct.extend_from_slice(&bytes);
+                }
+            }
+        };
+        timeout(LIMIT, read).await.or_fail(format!("{what}: an end"));
+
+        // As a browser.
+        let stream = browser.connect().await;
+        let (mut reads, mut writes) = stream.into_split();
+        let mut through = Vec::new();
+        let send = async {
+            writes.write_all(browser.handshake("/").as_bytes()).await.or_fail("ask");
+            // Whoever has been told to go may not hear all of it.
+            let _ = writes.write_all(&frames).await;
+        };
+        let read = async { reads.read_to_end(&mut through).await };
+        // An app that closes on unread words resets the connection; what it said before counts.
+        let _ = timeout(LIMIT, async { tokio::join!(send, read) }).await.or_fail(format!("{what}: an end"));
+        assert_eq!(after_head(&through), after_head(&direct), "{what}");
+        assert!(after_head(&direct).is_some_and(|frames| !frames.is_empty()), "{what}: there is a verdict");
+    }
+}
+
+fn after_head(bytes: &[u8]) -> Option<&[u8]> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    bytes.get(end + 4..)
+}
