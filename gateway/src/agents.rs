@@ -20,8 +20,9 @@ use std::{
 };
 
 use envd_api::agent::{
-    AppCall, AppReport, Call, ChunkReader, ChunkWriter, Exec, Passed, ProtocolError, Received, Refusal,
-    Terminal, TerminalsAct, TerminalsCall, TerminalsReport, read_message, receive_reply,
+    Address, AppCall, AppReport, Call, ChunkReader, ChunkWriter, Exec, Listen, Passed, ProtocolError,
+    Received, Refusal, Session, Terminal, TerminalsAct, TerminalsCall, TerminalsReport, read_message,
+    receive_reply,
 };
 use gateway_api::InstanceId;
 use serde::de::DeserializeOwned;
@@ -59,6 +60,14 @@ struct Shared {
 pub(crate) struct Process {
     pub(crate) input: ChunkWriter,
     pub(crate) output: ChunkReader,
+}
+
+/// Connections that are accepted inside an instance.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) port: u16,
+    pub(crate) path: String,
+    stream: UnixStream,
 }
 
 /// Why an agent did not do what was asked. The text is for the user.
@@ -121,8 +130,46 @@ impl Agents {
         match self.call(instance, Call::Dial { port }).await? {
             (_, Received::Descriptor(passed)) => Ok(passed),
             (stream, Received::Stream) => Ok(Passed::relayed(stream)?),
+            (_, Received::Listening { .. }) => Err(unexpected()),
             (_, Received::Refused { refusal, message }) => Err(AgentError::refused(refusal, &message)),
         }
+    }
+
+    /// A byte stream to an address as it is seen from inside the instance.
+    pub(crate) async fn connect(&self, instance: &InstanceId, to: Address) -> Result<Passed, AgentError> {
+        match self.call(instance, Call::Connect(to)).await? {
+            (_, Received::Descriptor(passed)) => Ok(passed),
+            (stream, Received::Stream) => Ok(Passed::relayed(stream)?),
+            (_, Received::Listening { .. }) => Err(unexpected()),
+            (_, Received::Refused { refusal, message }) => Err(AgentError::refused(refusal, &message)),
+        }
+    }
+
+    /// Accepts connections inside the instance for as long as the listener is kept.
+    pub(crate) async fn listen(&self, instance: &InstanceId, at: Listen) -> Result<Listener, AgentError> {
+        match self.call(instance, Call::Listen(at)).await? {
+            (stream, Received::Listening { port, path }) => Ok(Listener { port, path, stream }),
+            (_, Received::Descriptor(_) | Received::Stream) => Err(unexpected()),
+            (_, Received::Refused { refusal, message }) => Err(AgentError::refused(refusal, &message)),
+        }
+    }
+
+    /// The stream of an SFTP server on the instance's files.
+    pub(crate) async fn sftp(&self, instance: &InstanceId) -> Result<Passed, AgentError> {
+        match self.call(instance, Call::Sftp {}).await? {
+            (stream, Received::Stream) => Ok(Passed::relayed(stream)?),
+            (_, Received::Descriptor(_) | Received::Listening { .. }) => Err(unexpected()),
+            (_, Received::Refused { refusal, message }) => Err(AgentError::refused(refusal, &message)),
+        }
+    }
+
+    /// Runs the user's login shell, or a command in it, as an SSH server does.
+    pub(crate) async fn session(
+        &self,
+        instance: &InstanceId,
+        session: Session,
+    ) -> Result<Process, AgentError> {
+        self.process(instance, Call::Session(session)).await
     }
 
     /// Runs a process in the instance.
@@ -160,9 +207,7 @@ impl Agents {
                 let report = timeout(ANSWER_LIMIT, read_message(&mut stream)).await;
                 Ok(report.map_err(|_| AgentError::TimedOut)??)
             }
-            (_, Received::Descriptor(_)) => {
-                Err(ProtocolError::Descriptor("a descriptor in place of a report").into())
-            }
+            (_, Received::Descriptor(_) | Received::Listening { .. }) => Err(unexpected()),
             (_, Received::Refused { refusal, message }) => Err(AgentError::refused(refusal, &message)),
         }
     }
@@ -173,9 +218,7 @@ impl Agents {
                 let (read, write) = stream.into_split();
                 Ok(Process { input: ChunkWriter::new(write), output: ChunkReader::new(read) })
             }
-            (_, Received::Descriptor(_)) => {
-                Err(ProtocolError::Descriptor("a descriptor in place of a stream").into())
-            }
+            (_, Received::Descriptor(_) | Received::Listening { .. }) => Err(unexpected()),
             (_, Received::Refused { refusal, message }) => Err(AgentError::refused(refusal, &message)),
         }
     }
@@ -201,6 +244,23 @@ impl Agents {
 
     fn doors(&self) -> MutexGuard<'_, HashMap<InstanceId, Arc<Door>>> {
         self.shared.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn unexpected() -> AgentError {
+    ProtocolError::Descriptor("something else than what was asked for").into()
+}
+
+// === impl Listener ===
+
+impl Listener {
+    /// The next connection; an error when there will be no more. Not cancel-safe.
+    pub(crate) async fn accept(&mut self) -> Result<Passed, AgentError> {
+        match receive_reply(&mut self.stream).await? {
+            Received::Descriptor(passed) => Ok(passed),
+            Received::Stream | Received::Listening { .. } => Err(unexpected()),
+            Received::Refused { refusal, message } => Err(AgentError::refused(refusal, &message)),
+        }
     }
 }
 

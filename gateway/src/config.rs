@@ -23,6 +23,8 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     /// `BERTH_HTTP`: where the console and the API listen.
     pub(crate) http: SocketAddr,
+    /// `BERTH_SSH`: where SSH listens.
+    pub(crate) ssh: SocketAddr,
     /// The address that people type, without a slash at the end.
     pub(crate) url: Option<String>,
     /// Earlier addresses of the same site; they lead to `url`.
@@ -122,6 +124,7 @@ impl Default for Limits {
 impl Config {
     const HTTP: &str = "127.0.0.1:8080";
     const APPS: &str = "127.0.0.1:8081";
+    const SSH: &str = "127.0.0.1:2222";
     const DEFAULT_IMAGE: &str = "localhost/berth/base:latest";
     const LAB_IMAGE: &str = "localhost/berth/lab:latest";
     const ACME_DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
@@ -155,9 +158,11 @@ impl Config {
     /// Every key that there is. What is wrong is noted in the reader, and something stands in for it meanwhile.
     fn take(data: &Path, reader: &mut Reader<'_>) -> Self {
         let http = reader.address("http", Some("BERTH_HTTP"), Some(Self::HTTP));
+        let ssh = reader.address("ssh", Some("BERTH_SSH"), Some(Self::SSH));
         let config = Self {
             data: data.to_owned(),
             http: http.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
+            ssh: ssh.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
             url: take_url(reader),
             old_addresses: reader.addresses("old_addresses"),
             metrics: reader.address("metrics", Some("BERTH_METRICS"), None),
@@ -192,7 +197,7 @@ impl Config {
     fn check_distinct(&self, reader: &mut Reader<'_>) {
         let redirect = self.tls.as_ref().and_then(|tls| tls.redirect_http);
         let apps = (self.apps.mode == AppsMode::Path).then_some(self.apps.http);
-        let mut all: Vec<_> = [Some(self.http), self.metrics, redirect, apps]
+        let mut all: Vec<_> = [Some(self.http), Some(self.ssh), self.metrics, redirect, apps]
             .into_iter()
             .flatten()
             .chain(self.old_addresses.clone())

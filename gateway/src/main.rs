@@ -16,6 +16,7 @@ mod metrics;
 mod proxy;
 mod reconcile;
 mod service;
+mod ssh;
 mod store;
 mod tasks;
 
@@ -45,8 +46,8 @@ usage: gateway [COMMAND]
   reset-password USER    give a user a new random password and end their sessions
   openapi                print the API's description
 
-Settings: the table [gateway] of berth.toml in the data directory. BERTH_DATA, BERTH_HTTP, BERTH_APPS, BERTH_METRICS and BERTH_LOG
-win over it. deploy/berth.example.toml has every key.
+Settings: the table [gateway] of berth.toml in the data directory. BERTH_DATA, BERTH_HTTP, BERTH_APPS, BERTH_SSH,
+BERTH_METRICS and BERTH_LOG win over it. deploy/berth.example.toml has every key.
 ";
 
 fn main() -> ExitCode {
@@ -91,6 +92,8 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     if let Some(certificates) = &doors.certificates {
         let _ = app.certificates.set(certificates.clone());
     }
+    let ssh = ssh::Ssh::bind(&app.config).await?;
+    let _ = app.ssh.set(ssh.door.clone());
     let address = doors.site.listener.local_addr()?;
     let apps = doors.apps.as_ref().and_then(|door| door.listener.local_addr().ok());
     let addresses = Addresses::new(&app.config, app.config.console(address), apps);
@@ -105,7 +108,9 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         let answer = move |request: ::http::Request<_>, _| std::future::ready(target.answer(&request));
         tasks.spawn("redirect", door.serve(tasks.clone(), answer));
     }
-    say(&welcome(&app.config.console(address), admin));
+    let told = welcome(&app.config.console(address), &ssh, admin);
+    tasks.spawn("ssh door", ssh.serve(Arc::clone(&app)));
+    say(&told);
     tracing::info!(%address, "ready");
     service::ready(&app);
     http::serve(doors.site, doors.apps, Arc::clone(&app)).await?;
@@ -133,12 +138,13 @@ fn prepare(config: &Config) -> anyhow::Result<lock::Lock> {
 }
 
 /// The lines that `make up` ends with. The password is shown this once.
-fn welcome(console: &str, admin: Option<NewAdmin>) -> String {
+fn welcome(console: &str, ssh: &ssh::Ssh, admin: Option<NewAdmin>) -> String {
+    let port = ssh.door.port;
     match admin {
         Some(NewAdmin { name, password }) => {
-            format!("Console  {console}\nUser     {name}\nPassword {password}\n")
+            format!("Console  {console}\nSSH      port {port}\nUser     {name}\nPassword {password}\n")
         }
-        None => format!("Console  {console}\nUser     admin\n"),
+        None => format!("Console  {console}\nSSH      port {port}\nUser     admin\n"),
     }
 }
 

@@ -13,5 +13,6 @@ mod port;
 mod restart;
 mod restore;
 mod sidebyside;
+mod ssh;
 mod terminals;
 mod upgrade;

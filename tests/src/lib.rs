@@ -16,6 +16,7 @@ mod fail;
 mod program;
 mod screen;
 mod small_disk;
+mod ssh;
 mod wait;
 mod web;
 mod world;
@@ -25,6 +26,7 @@ pub use self::{
     program::Program,
     screen::Screen,
     small_disk::SmallDisk,
+    ssh::Laptop,
     wait::{LIMIT, wait_until, wait_until_agreed},
     web::{Socket, http_client, raw_http, web_socket, web_socket_refused},
     world::{Ran, Setup, World},

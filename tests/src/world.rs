@@ -36,6 +36,7 @@ pub struct World {
     envd: Option<Program>,
     gateway: Option<Program>,
     console: String,
+    ssh_port: u16,
     password: String,
     token: Option<String>,
 }
@@ -98,6 +99,7 @@ impl World {
             envd: None,
             gateway: None,
             console: String::new(),
+            ssh_port: 0,
             password: String::new(),
             token: None,
         };
@@ -145,6 +147,7 @@ impl World {
         };
         let mut command = self.program("gateway");
         command.env("BERTH_HTTP", address);
+        command.env("BERTH_SSH", format!("127.0.0.1:{}", self.ssh_port));
         let gateway = self.gateway.insert(Program::start("gateway", command, self.directory.path()));
         let last = if first { "Password" } else { "User" };
         let printed = wait_until("the gateway says where it listens", LIMIT, async || {
@@ -154,6 +157,8 @@ impl World {
         })
         .await;
         self.console = value(&printed, "Console").or_fail("find the console's address");
+        let ssh = value(&printed, "SSH").or_fail("find the port of SSH");
+        self.ssh_port = ssh.trim_start_matches("port ").parse().or_fail("read the port of SSH");
         if first {
             self.password = value(&printed, "Password").or_fail("find the password");
         } else {
@@ -265,6 +270,11 @@ impl World {
         &self.console
     }
 
+    /// Where SSH listens on 127.0.0.1.
+    pub fn ssh_port(&self) -> u16 {
+        self.ssh_port
+    }
+
     pub fn token(&self) -> &str {
         self.token.as_deref().unwrap_or_default()
     }
@@ -348,6 +358,10 @@ impl World {
 }
 
 impl Ran {
+    pub(crate) fn new(code: Option<i32>, stdout: String, stderr: String, line: String) -> Self {
+        Self { code, stdout, stderr, line }
+    }
+
     /// Fails the test unless it succeeded; what it printed.
     #[track_caller]
     pub fn succeeded(self) -> String {

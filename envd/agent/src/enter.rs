@@ -3,6 +3,8 @@
 //! It makes a session of its own, takes the terminal if there is one, becomes the image's user, goes to the directory
 //! and executes. Handlers and the signal mask end with `exec`, and the standard library gives `SIGPIPE` back its
 //! default, so the program starts as from a shell. No descriptor but the three streams gets here.
+//!
+//! What the agent does itself but with the user's rights ([`Helper`]) begins the same way and then stays in this program.
 
 use std::{
     ffi::OsString,
@@ -18,7 +20,7 @@ use rustix::{
     thread::{set_thread_gid, set_thread_groups, set_thread_uid},
 };
 
-use crate::{account::Account, complain};
+use crate::{account::Account, complain, listen, sftp};
 
 /// The first argument that makes the agent one of these.
 pub(crate) const ARGUMENT: &str = "--enter";
@@ -28,6 +30,14 @@ const SELF: &str = "/proc/self/exe";
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
+/// What this program does itself as the image's user. Standard input is the answer's connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Helper {
+    Sftp,
+    ConnectUnix,
+    Listen,
+}
+
 /// What to turn into.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
@@ -36,7 +46,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) tty: bool,
     pub(crate) directory: &'a Path,
     pub(crate) program: &'a Path,
-    pub(crate) argv: &'a [String],
+    pub(crate) argv: &'a [OsString],
 }
 
 /// The command that starts an entry. Its environment is the program's.
@@ -56,6 +66,27 @@ pub(crate) fn command(entry: &Entry<'_>) -> Command {
     command
 }
 
+impl Helper {
+    const ALL: [Self; 3] = [Self::Sftp, Self::ConnectUnix, Self::Listen];
+
+    /// In the place of a program's path, which is absolute.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Sftp => "sftp",
+            Self::ConnectUnix => "connect",
+            Self::Listen => "listen",
+        }
+    }
+
+    fn run(self, argument: &OsString) -> ExitCode {
+        match self {
+            Self::Sftp => sftp::serve(),
+            Self::ConnectUnix => listen::connect_unix(argument),
+            Self::Listen => listen::serve(argument),
+        }
+    }
+}
+
 /// Turns this process into the program. Comes back only when that fails.
 pub(crate) fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mut next = || arguments.next().unwrap_or_default();
@@ -64,6 +95,10 @@ pub(crate) fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let (directory, program, name) = (next(), next(), next());
 
     let prepared = prepare(&uid, &gid, &groups, tty, Path::new(&directory));
+    let helper = Helper::ALL.into_iter().find(|helper| program == helper.word());
+    if let (Ok(()), Some(helper)) = (&prepared, helper) {
+        return helper.run(&arguments.next().unwrap_or_default());
+    }
     let failed = match prepared {
         Ok(()) => Command::new(&program).arg0(&name).args(arguments).exec(),
         Err(error) => error,

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -10,7 +11,7 @@ use envd_api::agent::{AgentSpec, CERTIFICATES};
 
 use crate::{
     account::{self, Account, AccountError},
-    enter::{self, Entry},
+    enter::{self, Entry, Helper},
     program::{self, ProgramError},
 };
 
@@ -104,6 +105,12 @@ impl Surroundings {
         folder.is_dir().then_some(folder)
     }
 
+    /// A part of this program that runs as the image's user.
+    pub(crate) fn helper(&self, helper: Helper, argument: &str) -> Command {
+        let argv = [OsString::from("berth"), OsString::from(argument)];
+        self.program(Path::new(helper.word()), &argv, &self.home_directory(), false)
+    }
+
     /// A directory that the user named. It must be there.
     pub(crate) fn directory(&self, named: &str) -> Result<PathBuf, StartError> {
         let directory = self.workdir().join(named);
@@ -123,11 +130,12 @@ impl Surroundings {
     ) -> Result<Command, StartError> {
         let name = argv.first().ok_or(ProgramError::Nothing)?;
         let program = program::find(name, self.path(), directory)?;
-        Ok(self.program(&program, argv, directory, tty))
+        let argv: Vec<_> = argv.iter().map(OsString::from).collect();
+        Ok(self.program(&program, &argv, directory, tty))
     }
 
     /// As [`Self::command`], for a program that was found already.
-    pub(crate) fn program(&self, program: &Path, argv: &[String], directory: &Path, tty: bool) -> Command {
+    pub(crate) fn program(&self, program: &Path, argv: &[OsString], directory: &Path, tty: bool) -> Command {
         let entry = Entry { account: &self.account, tty, directory, program, argv };
         let mut command = enter::command(&entry);
         command.env_clear().envs(&self.env);

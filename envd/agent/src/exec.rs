@@ -47,13 +47,23 @@ const END_OF_INPUT: &[u8] = b"\x04";
 /// A process that runs and that nobody listens to yet.
 #[derive(Debug)]
 pub(crate) struct Process {
-    pid: Pid,
-    ended: oneshot::Receiver<Ended>,
-    ends: Ends,
+    pub(crate) pid: Pid,
+    pub(crate) ended: oneshot::Receiver<Ended>,
+    pub(crate) ends: Ends,
+    pub(crate) manner: Manner,
+}
+
+/// Whose habits a process without a terminal follows at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// `docker exec`: orphans are not waited for, and a connection that breaks hangs the process up.
+    Exec,
+    /// `sshd`: what orphans write is waited for, and a connection that breaks closes the streams and no more.
+    Session,
 }
 
 #[derive(Debug)]
-enum Ends {
+pub(crate) enum Ends {
     Tty(Pty),
     Pipes { stdin: Option<pipe::Sender>, stdout: pipe::Receiver, stderr: pipe::Receiver },
 }
@@ -85,7 +95,7 @@ pub(crate) fn start(agent: &Agent, call: &Exec) -> Result<Process, Refused> {
         let ends = Ends::pipes(&mut child.pipes).map_err(system)?;
         (child, ends)
     };
-    Ok(Process { pid: child.pid, ended: child.ended, ends })
+    Ok(Process { pid: child.pid, ended: child.ended, ends, manner: Manner::Exec })
 }
 
 // === impl Process ===
@@ -94,7 +104,8 @@ impl Process {
     /// Carries the streams until the process has ended or the gateway is gone.
     pub(crate) async fn serve(mut self, agent: &Agent, stream: UnixStream) -> Result<(), ProtocolError> {
         let served = self.carry(agent, stream).await;
-        if agent.children.running(self.pid) {
+        let left_alone = self.manner == Manner::Session && matches!(self.ends, Ends::Pipes { .. });
+        if agent.children.running(self.pid) && !left_alone {
             agent.children.hang_up(self.pid);
             let _still_runs = timeout(HANG_UP_GRACE, self.discard_output()).await;
         }
@@ -102,7 +113,7 @@ impl Process {
     }
 
     async fn carry(&mut self, agent: &Agent, stream: UnixStream) -> Result<(), ProtocolError> {
-        let Self { pid, ended, ends } = self;
+        let Self { pid, ended, ends, manner } = self;
         let (reader, writer) = link::stream(stream).await?;
         match ends {
             Ends::Tty(pty) => tokio::select! {
@@ -110,7 +121,7 @@ impl Process {
                 typed = type_in(agent, *pid, pty, reader) => typed,
             },
             Ends::Pipes { stdin, stdout, stderr } => tokio::select! {
-                sent = send_output(stdout, stderr, ended, writer) => sent,
+                sent = send_output(stdout, stderr, ended, writer, *manner) => sent,
                 fed = feed(agent, *pid, stdin.take(), reader) => fed,
             },
         }
@@ -197,10 +208,15 @@ async fn send_output(
     stderr: &mut pipe::Receiver,
     ended: &mut oneshot::Receiver<Ended>,
     mut writer: ChunkWriter,
+    manner: Manner,
 ) -> Result<(), ProtocolError> {
     let (mut out, mut err) = (vec![0; PIECE], vec![0; PIECE]);
     let (mut out_open, mut err_open) = (true, true);
+    let waits = manner == Manner::Session;
     let exit = loop {
+        if waits && !out_open && !err_open {
+            break (&mut *ended).await.map_err(io::Error::other)?;
+        }
         tokio::select! {
             read = stdout.read(&mut out), if out_open => match read {
                 Ok(read) if read > 0 => writer.stdout(&out[..read]).await?,
@@ -210,7 +226,7 @@ async fn send_output(
                 Ok(read) if read > 0 => writer.stderr(&err[..read]).await?,
                 Ok(_) | Err(_) => err_open = false,
             },
-            exit = &mut *ended => break exit.map_err(io::Error::other)?,
+            exit = &mut *ended, if !waits => break exit.map_err(io::Error::other)?,
         }
     };
     let mut left = LEFT_MAX;
@@ -269,7 +285,7 @@ pub(crate) fn send_signal(agent: &Agent, pid: Pid, name: &str) {
 // === impl Ends, Streams ===
 
 impl Ends {
-    fn pipes(pipes: &mut Pipes) -> io::Result<Self> {
+    pub(crate) fn pipes(pipes: &mut Pipes) -> io::Result<Self> {
         let taken = (pipes.stdin.take(), pipes.stdout.take(), pipes.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = taken else {
             return Err(io::ErrorKind::BrokenPipe.into());

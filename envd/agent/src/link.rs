@@ -3,20 +3,36 @@
 //! The gateway may be away for as long as it likes; the agent tries again several times a second, for ever. An answer
 //! that is under way does not end with the link: it has a connection of its own.
 
-use std::{future::Future, io, pin::pin, rc::Rc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    io,
+    os::fd::OwnedFd,
+    pin::pin,
+    process::{Command, Stdio},
+    rc::Rc,
+    time::Duration,
+};
 
 use envd_api::agent::{
-    AppReport, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply, TerminalsReport,
-    VERSION, read_message, write_message,
+    Address, AppReport, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply,
+    TerminalsReport, VERSION, read_message, write_message,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpStream, UnixStream, unix::OwnedReadHalf};
 
-use crate::{Agent, app, dial, environment::StartError, exec, terminal};
+use crate::{
+    Agent, app,
+    children::Streams,
+    dial,
+    enter::Helper,
+    environment::{StartError, Surroundings},
+    exec, session, terminal,
+};
 
 /// Answers under way at once. A terminal that is watched counts as one.
-pub(crate) const ANSWERS_MAX: usize = 256;
+pub(crate) const ANSWERS_MAX: usize = 2048;
 /// Tasks beyond which a request is not even refused: the gateway's own limit for an answer then ends the wait.
 const TASKS_MAX: usize = 2 * ANSWERS_MAX;
 /// The pause between two tries to link.
@@ -48,6 +64,11 @@ enum Ready {
     Viewer(terminal::Viewer),
     Terminals(TerminalsReport),
     App(AppReport),
+    /// A process that answers by itself, on its standard input and output.
+    Helper {
+        command: Box<Command>,
+        stream: bool,
+    },
 }
 
 /// Keeps the link, for ever.
@@ -88,6 +109,7 @@ async fn answer(agent: Rc<Agent>, request: AnyRequest) {
         Ok(Ready::Viewer(viewer)) => viewer.serve(&agent, stream).await,
         Ok(Ready::Terminals(report)) => report_once(&mut stream, &report).await,
         Ok(Ready::App(report)) => report_once(&mut stream, &report).await,
+        Ok(Ready::Helper { command, stream: says }) => hand_to(&agent, *command, stream, says).await,
         Err(Refused { refusal, message }) => {
             write_message(&mut stream, &Reply::Refused { refusal, message }).await
         }
@@ -102,7 +124,49 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
         Call::Terminal(call) => terminal::attach(agent, &call).map(Ready::Viewer),
         Call::Terminals(call) => Ok(Ready::Terminals(terminal::survey(agent, &call.act))),
         Call::App(call) => app::call(agent, &call).map(Ready::App),
+        Call::Session(call) => session::start(agent, &call).map(Ready::Process),
+        Call::Sftp {} => helper(agent, Helper::Sftp, "", true),
+        Call::Connect(Address::Tcp { host, port }) => {
+            dial::reach(agent, &host, port).await.map(Ready::Connection)
+        }
+        Call::Connect(Address::Unix { path }) => helper(agent, Helper::ConnectUnix, &path, false),
+        Call::Listen(wanted) => {
+            let wanted = serde_json::to_string(&wanted).unwrap_or_default();
+            helper(agent, Helper::Listen, &wanted, false)
+        }
     }
+}
+
+/// The command of a helper. `stream`: the connection is its stream from the first byte.
+fn helper(agent: &Agent, helper: Helper, argument: &str, stream: bool) -> Result<Ready, Refused> {
+    if argument.contains('\0') {
+        return Err(Refused::new(Refusal::Other, "a path cannot hold a zero byte"));
+    }
+    let around = Surroundings::new(&agent.spec, &BTreeMap::new())?;
+    Ok(Ready::Helper { command: Box::new(around.helper(helper, argument)), stream })
+}
+
+/// Gives the connection away: the process speaks with the gateway, nothing is copied here.
+async fn hand_to(
+    agent: &Agent,
+    mut command: Command,
+    mut stream: UnixStream,
+    says: bool,
+) -> Result<(), ProtocolError> {
+    if says {
+        write_message(&mut stream, &Reply::Stream).await?;
+    }
+    let stream = OwnedFd::from(stream.into_std()?);
+    // The descriptor is shared with the process, which reads and writes it plainly.
+    rustix::io::ioctl_fionbio(&stream, false).map_err(io::Error::from)?;
+    let streams = Streams {
+        stdin: stream.try_clone()?.into(),
+        stdout: stream.into(),
+        stderr: Stdio::null(),
+        tty: false,
+    };
+    agent.children.spawn(&mut command, streams)?;
+    Ok(())
 }
 
 async fn connect(agent: &Agent, request: u64) -> Result<UnixStream, ProtocolError> {

@@ -2,8 +2,8 @@
 //! shell.
 //!
 //! It reaps, runs the instance's command and ends with its exit code ([`init`]), and answers the gateway over the
-//! instance's own door ([`link`]): dial a port, run a process, keep a terminal, start
-//! an app. It knows no users, no other instance
+//! instance's own door ([`link`]): dial a port, run a process, keep a terminal, start an app, serve SFTP, listen. It
+//! knows no users, no other instance
 //! and no path on the host. It is one thread; nothing in it waits but by `await`.
 //!
 //! Every process it starts goes through [`enter`]: the agent executes itself once more, becomes the image's user and
@@ -20,9 +20,14 @@ mod environment;
 mod exec;
 mod init;
 mod link;
+mod listen;
+mod modes;
 mod program;
 mod pty;
+mod resolve;
 mod scrollback;
+mod session;
+mod sftp;
 mod signal;
 mod terminal;
 

@@ -14,6 +14,8 @@ use rustix::{
 };
 use tokio::net::unix::pipe;
 
+use crate::modes;
+
 /// How soon to read again after an error: nobody has the other end open, but whoever lives may open it again.
 pub(crate) const CLOSED_PAUSE: Duration = Duration::from_millis(200);
 
@@ -26,6 +28,12 @@ pub(crate) struct Pty {
 
 /// A new terminal that belongs to `owner`, and the end of it that is the child's.
 pub(crate) fn open(size: Size, owner: u32) -> io::Result<(Pty, OwnedFd)> {
+    let (pty, theirs, _) = open_with(size, owner, &[])?;
+    Ok((pty, theirs))
+}
+
+/// As [`open`], with the modes that an SSH client asks for; also the terminal's name.
+pub(crate) fn open_with(size: Size, owner: u32, wanted: &[(u8, u32)]) -> io::Result<(Pty, OwnedFd, String)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags)?;
     grantpt(&ours)?;
@@ -35,12 +43,17 @@ pub(crate) fn open(size: Size, owner: u32) -> io::Result<(Pty, OwnedFd)> {
     let _stays_ours = rustix::fs::fchown(&theirs, Some(Uid::from_raw(owner)), None);
     let mut modes = tcgetattr(&theirs)?;
     modes.input_modes |= InputModes::IUTF8;
+    modes::apply(&mut modes, wanted);
     tcsetattr(&theirs, OptionalActions::Now, &modes)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
+    let name = rustix::pty::ptsname(&ours, Vec::new())?.to_string_lossy().into_owned();
     let keyboard = pipe::Sender::from_owned_fd_unchecked(ours.try_clone()?)?;
     let pty = Pty { screen: pipe::Receiver::from_owned_fd_unchecked(ours)?, keyboard };
-    pty.resize(size);
-    Ok((pty, theirs))
+    // A client that has no terminal itself says 0 and 0, which programs take for an unknown size.
+    if size.cols != 0 || size.rows != 0 {
+        pty.resize(size);
+    }
+    Ok((pty, theirs, name))
 }
 
 impl Pty {

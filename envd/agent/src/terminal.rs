@@ -167,14 +167,15 @@ fn launch(agent: &Rc<Agent>, name: &str, size: Size) -> Result<Rc<Terminal>, Sta
     let term = [("TERM".to_owned(), DEFAULT_TERM.to_owned())].into();
     let around = Surroundings::new(&agent.spec, &term)?;
     let shell = program::shell(around.account.shell.as_deref(), around.path())?;
-    let argv = [shell.to_string_lossy().into_owned()];
+    let argv = [shell.clone().into_os_string()];
     let mut command = around.program(&shell, &argv, &around.terminal_directory(), true);
     let mut start = || {
         let (pty, theirs) = pty::open(size, around.account.uid)?;
         let child = agent.children.spawn(&mut command, Streams::terminal(theirs)?)?;
         io::Result::Ok((pty, child))
     };
-    let (pty, child) = start().map_err(|error| StartError::System(argv[0].clone(), error))?;
+    let (pty, child) =
+        start().map_err(|error| StartError::System(shell.to_string_lossy().into_owned(), error))?;
     let number = agent.terminals.next.replace(agent.terminals.next.get() + 1);
     let terminal = Rc::new(Terminal {
         number,

@@ -105,6 +105,15 @@ pub enum Call {
     Terminals(TerminalsCall),
     /// An app: answered by [`Reply::Stream`], one [`AppReport`] and the end of the connection.
     App(AppCall),
+    /// What an SSH server does for one session: the user's login shell, or a command in it. Its streams are chunks.
+    Session(Session),
+    /// An SFTP server on the instance's files, as the image's user: the answer is its stream.
+    Sftp {},
+    /// A byte stream to any address that the instance itself can reach.
+    Connect(Address),
+    /// Accepts connections inside the instance for as long as the answer is open: [`Reply::Listening`], then one
+    /// [`Reply::Descriptor`] for each.
+    Listen(Listen),
 }
 
 /// A process: its streams are chunks on the answer.
@@ -148,6 +157,62 @@ pub struct TerminalsReport {
     pub items: Vec<gateway_api::stream::Terminal>,
 }
 
+/// A session as an SSH server knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// A command for the login shell; absent: the shell itself.
+    #[serde(default)]
+    pub command: Option<Raw>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub tty: Option<SessionTty>,
+}
+
+/// The terminal that an SSH client asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionTty {
+    pub term: String,
+    pub size: Size,
+    /// The client's own terminal modes: opcodes of RFC 4254, section 8, and their values.
+    #[serde(default)]
+    pub modes: Vec<(u8, u32)>,
+}
+
+/// Bytes that are text most of the time, such as a command: each byte as the character of that number.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raw(String);
+
+/// Where to connect to, as seen from inside the instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Address {
+    /// A name is resolved in the instance.
+    Tcp {
+        host: String,
+        port: u16,
+    },
+    Unix {
+        path: String,
+    },
+}
+
+/// Where to listen inside the instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listen {
+    /// Port 0 is any that is free. The host is as SSH says it: empty or `*` for all, `localhost`, or an address.
+    Tcp {
+        host: String,
+        port: u16,
+    },
+    Unix {
+        path: String,
+    },
+    /// A socket of its own in a directory that only the user can enter, removed at the end.
+    Private {},
+}
+
 /// The first message on an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -156,6 +221,13 @@ pub enum Reply {
     Stream,
     /// A connected socket rides on this message; this connection has served its purpose.
     Descriptor,
+    /// Connections are accepted there from now on; each comes as a [`Reply::Descriptor`] of its own.
+    Listening {
+        #[serde(default)]
+        port: u16,
+        #[serde(default)]
+        path: String,
+    },
     Refused {
         refusal: Refusal,
         message: String,
@@ -176,6 +248,22 @@ pub enum Refusal {
     Busy,
     #[serde(other)]
     Other,
+}
+
+impl Raw {
+    pub fn new(bytes: &[u8]) -> Self {
+        Self(bytes.iter().copied().map(char::from).collect())
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.chars().map(|letter| u8::try_from(letter).unwrap_or(b'?')).collect()
+    }
+}
+
+impl std::fmt::Debug for Raw {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{:?}", String::from_utf8_lossy(&self.bytes()))
+    }
 }
 
 /// A piece of a process's streams: kind (u8), length (u32, big-endian), bytes.

@@ -17,6 +17,12 @@ pub struct InstanceId(String);
 #[schema(value_type = String, example = "tok_0190f2c3a1b27cc09d3e5f60718293a4")]
 pub struct TokenId(String);
 
+/// The id of an SSH key: `key_` and 32 hexadecimal digits. Not a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, example = "key_0190f2c3a1b27cc09d3e5f60718293a4")]
+pub struct SshKeyId(String);
+
 /// What is not an instance id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an instance id")]
@@ -26,6 +32,11 @@ pub struct NotAnInstanceId(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a token id")]
 pub struct NotATokenId(String);
+
+/// What is not the id of an SSH key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a key id")]
+pub struct NotAnSshKeyId(String);
 
 macro_rules! id_type {
     ($type:ident, $wrong:ident, $prefix:literal) => {
@@ -86,6 +97,7 @@ macro_rules! id_type {
 
 id_type!(InstanceId, NotAnInstanceId, "ins_");
 id_type!(TokenId, NotATokenId, "tok_");
+id_type!(SshKeyId, NotAnSshKeyId, "key_");
 
 #[cfg(test)]
 mod tests {

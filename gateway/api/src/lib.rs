@@ -15,6 +15,7 @@ pub mod name;
 pub mod node;
 pub mod people;
 pub mod session;
+pub mod ssh;
 pub mod stream;
 pub mod token;
 
@@ -22,7 +23,7 @@ pub use app::AppName;
 pub use error::{Code, Problem};
 pub use id::InstanceId;
 pub use instance::{Action, CreateInstance, Goal, Instance, Status};
-pub use name::{GroupName, InstanceName, Slug, TokenName, UserName, WorkspaceName};
+pub use name::{GroupName, InstanceName, Slug, SshKeyName, TokenName, UserName, WorkspaceName};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

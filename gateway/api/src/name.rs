@@ -55,6 +55,12 @@ pub struct WorkspaceName(String);
 #[schema(value_type = String, min_length = 1, max_length = 64, example = "nightly backup")]
 pub struct TokenName(String);
 
+/// What a user calls an SSH key: one line of up to 64 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, min_length = 1, max_length = 64, example = "laptop")]
+pub struct SshKeyName(String);
+
 impl InstanceName {
     pub const MAX: usize = 27;
 
@@ -140,17 +146,25 @@ impl FromStr for TokenName {
     type Err = NotAName;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let text = text.trim();
-        if (1..=64).contains(&text.len()) && !text.chars().any(char::is_control) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(NotAName {
-                text: shortened(text),
-                kind: "a token name",
-                rule: "use one line of 1 to 64 bytes",
-                of: "token",
-            })
-        }
+        one_line(text, "a token name", "token").map(Self)
+    }
+}
+
+impl FromStr for SshKeyName {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        one_line(text, "the name of a key", "key").map(Self)
+    }
+}
+
+/// The rule for what only its owner reads.
+fn one_line(text: &str, kind: &'static str, of: &'static str) -> Result<String, NotAName> {
+    let text = text.trim();
+    if (1..=64).contains(&text.len()) && !text.chars().any(char::is_control) {
+        Ok(text.to_owned())
+    } else {
+        Err(NotAName { text: shortened(text), kind, rule: "use one line of 1 to 64 bytes", of })
     }
 }
 
@@ -206,7 +220,7 @@ macro_rules! text_type {
     )*};
 }
 
-text_type!(InstanceName, Slug, UserName, GroupName, WorkspaceName, TokenName);
+text_type!(InstanceName, Slug, UserName, GroupName, WorkspaceName, TokenName, SshKeyName);
 
 #[cfg(test)]
 mod tests {

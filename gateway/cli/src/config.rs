@@ -78,6 +78,12 @@ pub(crate) fn client(words: Words) -> anyhow::Result<Client> {
     Ok(Client::new(&url, token)?)
 }
 
+/// The folder of the file, for what else is kept.
+pub(crate) fn folder() -> anyhow::Result<PathBuf> {
+    let path = std::path::absolute(path()?)?;
+    Ok(path.parent().unwrap_or(Path::new("/")).to_owned())
+}
+
 fn path() -> anyhow::Result<PathBuf> {
     if let Some(path) = env::var_os("BERTH_CONFIG").filter(|path| !path.is_empty()) {
         return Ok(path.into());

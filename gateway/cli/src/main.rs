@@ -88,6 +88,18 @@ enum Command {
     PortForward(commands::forward::PortForward),
     /// Show a folder in TensorBoard, in an instance of its own
     Tensorboard(commands::open::Tensorboard),
+    /// Open a shell in an instance by SSH, or run a command there
+    ///
+    /// Nothing needs to be configured: a key is made and registered on first use, and the host key is known from the
+    /// gateway. Of an instance that is not running yet one sees what goes on.
+    Ssh(commands::ssh::Ssh),
+    /// Copy files to and from instances, as `scp` does
+    Cp(commands::ssh::Copy),
+    /// Let `ssh NAME.berth`, editors and all other SSH clients find your instances
+    ConfigSsh(commands::ssh::ConfigSsh),
+    /// Manage the keys that you sign in with over SSH
+    #[command(subcommand)]
+    SshKey(commands::ssh::SshKeyCommand),
     /// List the images that start without a download
     Images(commands::list::Json),
     /// List the machines that run instances

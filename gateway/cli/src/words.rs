@@ -8,6 +8,7 @@ mod jobfile;
 mod open;
 mod people;
 mod problem;
+mod ssh;
 mod states;
 
 use std::env;

@@ -147,7 +147,7 @@ async fn dial_takes_a_descriptor_or_a_relay() {
                 write_message(&mut stream, &Reply::Stream).await.unwrap();
                 let _ended = tokio::io::copy_bidirectional(&mut stream, &mut connection).await;
             } else {
-                send_with_descriptor(&mut stream, connection.as_fd()).await.unwrap();
+                send_with_descriptor(&stream, connection.as_fd()).await.unwrap();
             }
         };
         let gateway = async {

@@ -7,13 +7,14 @@ mod groups;
 mod images;
 mod instances;
 mod people;
+mod ssh_keys;
 
 use std::{
     path::Path,
     sync::{Arc, OnceLock},
 };
 
-use gateway_api::UserName;
+use gateway_api::{UserName, ssh::SshDoor};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use tokio::sync::Notify;
 
@@ -29,6 +30,8 @@ use crate::{
     store::Store,
     tasks::Tasks,
 };
+
+use self::ssh_keys::Challenges;
 
 pub(crate) use accounts::{NewAdmin, SESSION_LASTS};
 pub(crate) use apps::APP_SESSION_LASTS;
@@ -51,6 +54,10 @@ pub(crate) struct App {
     /// The connections that end with their session or token.
     pub(crate) live: Live,
     tickets: Tickets,
+    /// Set once SSH listens.
+    pub(crate) ssh: OnceLock<SshDoor>,
+    /// What users are to sign with keys that they want to add.
+    challenges: Challenges,
     passwords: Passwords,
     limits: SignInLimits,
     refusals: DefaultKeyedRateLimiter<UserName>,
@@ -73,6 +80,8 @@ impl App {
             certificates: OnceLock::new(),
             addresses: OnceLock::new(),
             tickets: Tickets::default(),
+            ssh: OnceLock::new(),
+            challenges: Challenges::default(),
             passwords: Passwords::new()?,
             limits: SignInLimits::default(),
             live: Live::default(),

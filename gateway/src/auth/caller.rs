@@ -2,7 +2,11 @@
 
 use std::net::IpAddr;
 
-use gateway_api::{audit::AuditResult, id::TokenId, token::Scope};
+use gateway_api::{
+    audit::AuditResult,
+    id::{SshKeyId, TokenId},
+    token::Scope,
+};
 
 use super::token::TokenHash;
 use crate::store::{Line, User};
@@ -49,6 +53,11 @@ pub(crate) enum Key {
         id: TokenId,
         scope: Scope,
     },
+    /// Someone who signed with the private half, over SSH.
+    Ssh {
+        hash: TokenHash,
+        id: SshKeyId,
+    },
 }
 
 impl Caller {
@@ -58,12 +67,13 @@ impl Caller {
         match &self.key {
             Key::Session { .. } => line,
             Key::Token { id, .. } => line.with("token", id.as_str()),
+            Key::Ssh { id, .. } => line.with("ssh_key", id.as_str()),
         }
     }
 
     pub(crate) fn key_hash(&self) -> &TokenHash {
         match &self.key {
-            Key::Session { hash } | Key::Token { hash, .. } => hash,
+            Key::Session { hash } | Key::Token { hash, .. } | Key::Ssh { hash, .. } => hash,
         }
     }
 

@@ -133,7 +133,7 @@ fn key(account: &str) -> String {
 }
 
 /// One household of IPv6 has 2⁶⁴ addresses: they count as one.
-fn network(source: IpAddr) -> IpAddr {
+pub(crate) fn network(source: IpAddr) -> IpAddr {
     match source.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();

@@ -181,8 +181,18 @@ pub(crate) fn see_workspace(
 pub(crate) fn add_token(caller: &Caller) -> Result<(), Error> {
     match caller.key {
         Key::Session { .. } => Ok(()),
-        Key::Token { .. } => {
+        Key::Token { .. } | Key::Ssh { .. } => {
             Err(Error::Forbidden { why: "a token cannot make tokens; sign in with a password" })
+        }
+    }
+}
+
+/// A public key is a way in that does not end by itself: only who gave a password adds one.
+pub(crate) fn add_ssh_key(caller: &Caller) -> Result<(), Error> {
+    match caller.key {
+        Key::Session { .. } => Ok(()),
+        Key::Token { .. } | Key::Ssh { .. } => {
+            Err(Error::Forbidden { why: "a token cannot add SSH keys; sign in with a password" })
         }
     }
 }
@@ -191,7 +201,9 @@ pub(crate) fn add_token(caller: &Caller) -> Result<(), Error> {
 pub(crate) fn sign_out(caller: &Caller) -> Result<(), Error> {
     match caller.key {
         Key::Session { .. } => Ok(()),
-        Key::Token { .. } => Err(Error::Forbidden { why: "a token has no session to end; remove the token" }),
+        Key::Token { .. } | Key::Ssh { .. } => {
+            Err(Error::Forbidden { why: "a token has no session to end; remove the token" })
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod problem;
 mod process;
 mod relay;
 mod session;
+mod ssh;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]
@@ -174,7 +175,11 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(tokens::list, tokens::add))
         .routes(routes!(tokens::remove))
         .routes(routes!(audit::everyones))
-        .routes(routes!(audit::own));
+        .routes(routes!(audit::own))
+        .routes(routes!(ssh::door))
+        .routes(routes!(ssh::list, ssh::add))
+        .routes(routes!(ssh::challenge))
+        .routes(routes!(ssh::remove));
     OpenApiRouter::with_openapi(Description::openapi())
         .nest("/api/v1", v1)
         .routes(routes!(health::healthz))

@@ -15,6 +15,8 @@ use crate::{auth::token::Token, store::GroupId};
 /// The columns. All things that are asked for belong to the owner.
 const ROLES: [&str; 6] = ["nobody", "stranger", "owner", "member", "leader", "admin"];
 
+const SSH_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEjbzQr3Sd8mFQz2YpqfdJrOqOqYRT3Nzq2y3yMOTPCk";
+
 /// The things of one owner and everyone around them.
 struct World {
     tokens: [Option<Token>; 6],
@@ -126,6 +128,7 @@ impl World {
             "act_on_app" => json!({"act": "start"}),
             "open_app" => json!({}),
             "create_tensorboard" => json!({"folder": "/userhome/runs", "name": "board"}),
+            "add_ssh_key" => json!({"key": SSH_KEY, "name": format!("key-{n}")}),
             "add_token" => json!({"name": "new", "scope": "all"}),
             other => panic!("{other}: say what body it takes"),
         }

@@ -52,6 +52,8 @@ impl Store {
         let (session, token) = match new.key {
             Key::Session { hash } => (Some(&hash[..]), None),
             Key::Token { id, .. } => (None, Some(id.as_str())),
+            // No browser comes with one.
+            Key::Ssh { .. } => return Err(StoreError::UserGone),
         };
         let now = now();
         let lasts = i64::try_from(new.lasts.as_millis()).unwrap_or(i64::MAX);

@@ -9,6 +9,7 @@ mod audit;
 mod groups;
 mod instances;
 mod sessions;
+mod ssh_keys;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -26,6 +27,7 @@ pub(crate) use app_sessions::{AppSession, NewAppSession};
 pub(crate) use audit::Line;
 pub(crate) use groups::GroupId;
 pub(crate) use instances::{InstanceRow, NewInstance};
+pub(crate) use ssh_keys::{KnownKey, NewSshKey};
 pub(crate) use tokens::NewToken;
 pub(crate) use users::{NewUser, User, UserChange, UserId};
 

@@ -63,13 +63,14 @@ impl Store {
         row.map(|row| users::user(&row)).transpose()
     }
 
-    /// Whether a session, a token or an app session still opens anything.
+    /// Whether a session, a token, an app session or an SSH key still opens anything.
     pub(crate) async fn still_opens(&self, token_hash: &[u8]) -> Result<bool, StoreError> {
         let row = sqlx::query(concat!(
             "select 1 from users
              where disabled_at is null and removed_at is null and id in (
                  select user_id from sessions where token_hash = ?1 and expires_at > ?2
                  union all select user_id from tokens where token_hash = ?1 and expires_at > ?2
+                 union all select user_id from ssh_keys where hash = ?1
                  union all select user_id from app_sessions s where token_hash = ?1 and ",
             app_sessions::good!(),
             ")"

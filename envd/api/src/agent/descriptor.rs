@@ -26,11 +26,12 @@ use super::{
 pub enum Received {
     Stream,
     Descriptor(Passed),
+    Listening { port: u16, path: String },
     Refused { refusal: Refusal, message: String },
 }
 
 /// Sends [`Reply::Descriptor`] with the descriptor on it. The receiver gets a copy; `fd` stays the caller's.
-pub async fn send_with_descriptor(stream: &mut UnixStream, fd: BorrowedFd<'_>) -> Result<(), ProtocolError> {
+pub async fn send_with_descriptor(stream: &UnixStream, fd: BorrowedFd<'_>) -> Result<(), ProtocolError> {
     let message = encode(&Reply::Descriptor)?;
     let sent = stream
         .async_io(Interest::WRITABLE, || {
@@ -41,10 +42,18 @@ pub async fn send_with_descriptor(stream: &mut UnixStream, fd: BorrowedFd<'_>) -
                 return Err(io::ErrorKind::InvalidInput.into());
             }
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            Ok(rustix::net::sendmsg(&*stream, &[IoSlice::new(&message)], &mut control, flags)?)
+            Ok(rustix::net::sendmsg(stream, &[IoSlice::new(&message)], &mut control, flags)?)
         })
         .await?;
-    tokio::io::AsyncWriteExt::write_all(stream, &message[sent..]).await?;
+    let mut rest = &message[sent..];
+    while !rest.is_empty() {
+        stream.writable().await?;
+        match stream.try_write(rest) {
+            Ok(written) => rest = &rest[written..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
     Ok(())
 }
 
@@ -74,8 +83,9 @@ pub async fn receive_reply(stream: &mut UnixStream) -> Result<Received, Protocol
         (Reply::Descriptor, Some(fd)) => Passed::receive(fd).map(Received::Descriptor),
         (Reply::Descriptor, None) => Err(ProtocolError::Descriptor("no descriptor")),
         (Reply::Stream, None) => Ok(Received::Stream),
+        (Reply::Listening { port, path }, None) => Ok(Received::Listening { port, path }),
         (Reply::Refused { refusal, message }, None) => Ok(Received::Refused { refusal, message }),
-        (Reply::Stream | Reply::Refused { .. }, Some(fd)) => {
+        (Reply::Stream | Reply::Listening { .. } | Reply::Refused { .. }, Some(fd)) => {
             discard(fd);
             Err(ProtocolError::Descriptor("a descriptor that nobody asked for"))
         }
@@ -138,9 +148,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_passed_socket_is_a_byte_stream_even_when_its_sender_makes_it_block() {
-        let (mut agent, mut gateway) = UnixStream::pair().unwrap();
+        let (agent, mut gateway) = UnixStream::pair().unwrap();
         let (app, mut user) = tcp_pair().await;
-        send_with_descriptor(&mut agent, app.as_fd()).await.unwrap();
+        send_with_descriptor(&agent, app.as_fd()).await.unwrap();
         let Received::Descriptor(mut passed) = receive_reply(&mut gateway).await.unwrap() else {
             panic!("no descriptor")
         };

@@ -64,6 +64,11 @@ impl Passed {
     pub fn relayed(stream: tokio::net::UnixStream) -> Result<Self, ProtocolError> {
         Self::receive(stream.into_std()?.into())
     }
+
+    /// The address of the other end, where it has one.
+    pub fn peer(&self) -> Option<std::net::SocketAddr> {
+        rustix::net::getpeername(&self.socket.get_ref().0).ok()??.try_into().ok()
+    }
 }
 
 impl AsyncRead for Passed {

@@ -7,6 +7,7 @@ use crate::{
     Instance, Page,
     audit::{AuditPage, AuditQuery},
     people::{AddNamed, AddUser, ChangeUser, Group, NewPassword, User, Workspace},
+    ssh::{AddSshKey, SshChallenge, SshDoor, SshKey},
     token::{AddToken, ApiToken, NewToken},
 };
 
@@ -90,6 +91,33 @@ impl Client {
 
     pub async fn remove_member(&self, workspace: &str, user: &str) -> Result<Workspace, ClientError> {
         self.call(Method::DELETE, &["workspaces", workspace, "members", user], None::<&()>).await
+    }
+}
+
+// === SSH ===
+
+impl Client {
+    /// Where SSH listens, and its host key.
+    pub async fn ssh_door(&self) -> Result<SshDoor, ClientError> {
+        self.get(&["ssh"]).await
+    }
+
+    /// One's own keys, newest first.
+    pub async fn ssh_keys(&self) -> Result<Vec<SshKey>, ClientError> {
+        Ok(self.get::<Page<SshKey>>(&["me", "ssh-keys"]).await?.items)
+    }
+
+    /// What to sign with a key that is to be added.
+    pub async fn ssh_challenge(&self) -> Result<SshChallenge, ClientError> {
+        self.call(Method::POST, &["me", "ssh-keys", "challenge"], None::<&()>).await
+    }
+
+    pub async fn add_ssh_key(&self, key: &AddSshKey) -> Result<SshKey, ClientError> {
+        self.call(Method::POST, &["me", "ssh-keys"], Some(key)).await
+    }
+
+    pub async fn remove_ssh_key(&self, id: &str) -> Result<(), ClientError> {
+        self.tell(Method::DELETE, &["me", "ssh-keys", id], None::<&()>).await
     }
 }
 

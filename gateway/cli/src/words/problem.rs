@@ -159,7 +159,7 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
             Some("user" | "group" | "workspace") => {
                 "请使用 2 至 32 个小写字母、数字、`.`、`_` 或 `-`，以字母或数字开头"
             }
-            Some("token") => "请使用一行文字，1 至 64 个字节",
+            Some("token" | "key") => "请使用一行文字，1 至 64 个字节",
             Some(_) | None => "请使用字母、数字和下划线，最多 27 个字符",
         },
         Code::NameTaken => "请换一个名称，或先删除另一个实例",
@@ -232,6 +232,7 @@ fn kind(kind: &str) -> &str {
         "group" => "用户组",
         "workspace" => "工作空间",
         "token" => "访问令牌",
+        "key" => "SSH 公钥",
         "node" => "节点",
         "terminal" => "终端",
         "app" => "应用",

@@ -151,6 +151,8 @@ impl Words {
             Title::Terminal => self.pick("TERMINAL", "终端"),
             Title::Viewers => self.pick("VIEWERS", "查看者"),
             Title::Outcome => self.pick("RESULT", "结果"),
+            Title::Kind => self.pick("KIND", "类型"),
+            Title::Fingerprint => self.pick("FINGERPRINT", "指纹"),
         }
     }
 }
@@ -187,4 +189,6 @@ pub(crate) enum Title {
     Terminal,
     Viewers,
     Outcome,
+    Kind,
+    Fingerprint,
 }

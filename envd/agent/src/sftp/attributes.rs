@@ -1,0 +1,172 @@
+//! What is known of a file, as SFTP says it: to a program and, as `ls -l` does, to people.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File, Metadata},
+    io,
+    os::{
+        fd::AsFd as _,
+        unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
+    },
+    path::Path,
+};
+
+use russh_sftp::protocol::FileAttributes;
+use rustix::fs::{AtFlags, CWD, Gid, Timespec, Timestamps, Uid};
+
+/// Of files older than this the year is shown and not the hour.
+const HALF_A_YEAR: i64 = 182 * 24 * 3600;
+
+/// The names of users and groups, read once.
+#[derive(Debug)]
+pub(super) struct Names {
+    users: HashMap<u32, String>,
+    groups: HashMap<u32, String>,
+}
+
+/// Whose attributes are set.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Whose<'a> {
+    Path(&'a Path),
+    /// The link itself, not what it leads to.
+    Link(&'a Path),
+    File(&'a File),
+}
+
+impl<'a> From<&'a str> for Whose<'a> {
+    fn from(path: &'a str) -> Self {
+        Self::Path(Path::new(path))
+    }
+}
+
+impl<'a> From<&'a File> for Whose<'a> {
+    fn from(file: &'a File) -> Self {
+        Self::File(file)
+    }
+}
+
+pub(super) fn of(found: &Metadata) -> FileAttributes {
+    let mut attributes = FileAttributes::empty();
+    attributes.size = Some(found.len());
+    attributes.uid = Some(found.uid());
+    attributes.gid = Some(found.gid());
+    attributes.permissions = Some(found.mode());
+    attributes.atime = Some(seconds(found.atime()));
+    attributes.mtime = Some(seconds(found.mtime()));
+    attributes
+}
+
+/// Version 3 has 32 bits for a time.
+fn seconds(time: i64) -> u32 {
+    u32::try_from(time.max(0)).unwrap_or(u32::MAX)
+}
+
+/// Sets all that is given; what went wrong last is what is told.
+pub(super) fn set(whose: Whose<'_>, wanted: &FileAttributes) -> io::Result<()> {
+    let mut result = Ok(());
+    if let Some(size) = wanted.size {
+        result = result.and(match whose {
+            Whose::Path(path) => File::options().write(true).open(path).and_then(|file| file.set_len(size)),
+            Whose::Link(_) => Err(io::ErrorKind::InvalidInput.into()),
+            Whose::File(file) => file.set_len(size),
+        });
+    }
+    if let (Some(uid), Some(gid)) = (wanted.uid, wanted.gid) {
+        let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+        let changed = match whose {
+            Whose::Path(path) => rustix::fs::chownat(CWD, path, uid, gid, AtFlags::empty()),
+            Whose::Link(path) => rustix::fs::chownat(CWD, path, uid, gid, AtFlags::SYMLINK_NOFOLLOW),
+            Whose::File(file) => rustix::fs::fchown(file.as_fd(), uid, gid),
+        };
+        result = changed.map_err(io::Error::from).and(result);
+    }
+    // After the owner: a change of owner takes the set-user-ID bit away.
+    if let Some(mode) = wanted.permissions {
+        let mode = fs::Permissions::from_mode(mode & 0o7777);
+        let changed = match whose {
+            Whose::Path(path) => fs::set_permissions(path, mode),
+            Whose::Link(_) => Err(io::ErrorKind::Unsupported.into()),
+            Whose::File(file) => file.set_permissions(mode),
+        };
+        result = changed.and(result);
+    }
+    if let (Some(accessed), Some(modified)) = (wanted.atime, wanted.mtime) {
+        let time = |seconds: u32| Timespec { tv_sec: i64::from(seconds), tv_nsec: 0 };
+        let times = Timestamps { last_access: time(accessed), last_modification: time(modified) };
+        let changed = match whose {
+            Whose::Path(path) => rustix::fs::utimensat(CWD, path, &times, AtFlags::empty()),
+            Whose::Link(path) => rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW),
+            Whose::File(file) => rustix::fs::futimens(file.as_fd(), &times),
+        };
+        result = changed.map_err(io::Error::from).and(result);
+    }
+    result
+}
+
+impl Names {
+    pub(super) fn read() -> Self {
+        let table = |path| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            let entry = |line: &str| {
+                let mut fields = line.split(':');
+                let name = fields.next()?.to_owned();
+                Some((fields.nth(1)?.parse().ok()?, name))
+            };
+            // Of several names the first counts.
+            text.lines().rev().filter_map(entry).collect()
+        };
+        Self { users: table("/etc/passwd"), groups: table("/etc/group") }
+    }
+
+    /// A line as `ls -l` writes it.
+    pub(super) fn line(&self, name: &str, found: &Metadata) -> String {
+        let known =
+            |names: &HashMap<u32, String>, id: u32| names.get(&id).cloned().unwrap_or_else(|| id.to_string());
+        let time = jiff::Timestamp::from_second(found.mtime()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        let age = jiff::Timestamp::now().duration_since(time).as_secs();
+        let form = if (0..HALF_A_YEAR).contains(&age) { "%b %e %H:%M" } else { "%b %e  %Y" };
+        format!(
+            "{} {:>4} {:<8} {:<8} {:>8} {} {name}",
+            mode(found),
+            found.nlink(),
+            known(&self.users, found.uid()),
+            known(&self.groups, found.gid()),
+            found.len(),
+            time.strftime(form),
+        )
+    }
+}
+
+fn mode(found: &Metadata) -> String {
+    let kind = found.file_type();
+    let letter = if kind.is_dir() {
+        'd'
+    } else if kind.is_symlink() {
+        'l'
+    } else if kind.is_fifo() {
+        'p'
+    } else if kind.is_socket() {
+        's'
+    } else if kind.is_block_device() {
+        'b'
+    } else if kind.is_char_device() {
+        'c'
+    } else {
+        '-'
+    };
+    let mode = found.mode();
+    let mut text = String::from(letter);
+    for (shift, special, both, alone) in [(6, 0o4000, 's', 'S'), (3, 0o2000, 's', 'S'), (0, 0o1000, 't', 'T')]
+    {
+        let bits = mode >> shift;
+        text.push(if bits & 4 == 0 { '-' } else { 'r' });
+        text.push(if bits & 2 == 0 { '-' } else { 'w' });
+        text.push(match (bits & 1 != 0, mode & special != 0) {
+            (true, true) => both,
+            (false, true) => alone,
+            (true, false) => 'x',
+            (false, false) => '-',
+        });
+    }
+    text
+}

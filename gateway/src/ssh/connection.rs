@@ -1,0 +1,138 @@
+//! The life of one connection: handshake, sign-in, and then for as long as the key that opened it is good.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use gateway_api::Action;
+use russh::{Disconnect, server};
+use tokio::{net::TcpStream, sync::oneshot, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{client::Client, gate::Place, inbox::Pressure, wire::Wire};
+use crate::{
+    app::App,
+    auth::{Caller, Key, Origin, policy::Grant},
+    error::{Error, chain},
+};
+
+/// How long a client may take to say that it speaks SSH, and to sign in.
+const HELLO_LIMIT: Duration = Duration::from_secs(15);
+const SIGN_IN_LIMIT: Duration = Duration::from_mins(2);
+/// How long a goodbye may take.
+const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
+/// Channels of one connection at once: sessions, forwards and what comes in through listeners.
+pub(super) const CHANNELS_MAX: usize = 512;
+
+/// What all channels of one connection share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) app: Arc<App>,
+    pub(super) peer: SocketAddr,
+    pub(super) local: Option<SocketAddr>,
+    pub(super) origin: Origin,
+    pub(super) pressure: Pressure,
+    pub(super) channels: Arc<tokio::sync::Semaphore>,
+    /// The connection is over.
+    pub(super) over: CancellationToken,
+    signed: OnceLock<Signed>,
+}
+
+/// Who has signed in, and where they want to go.
+#[derive(Debug, Clone)]
+pub(super) struct Signed {
+    pub(super) caller: Caller,
+    pub(super) target: Option<String>,
+}
+
+impl Shared {
+    fn new(app: Arc<App>, peer: SocketAddr, local: Option<SocketAddr>) -> Self {
+        let request_id = format!("ssh_{:016x}", rand::random::<u64>());
+        Self {
+            app,
+            peer,
+            local,
+            origin: Origin { source: peer.ip().to_canonical(), request_id },
+            pressure: Pressure::default(),
+            channels: Arc::new(tokio::sync::Semaphore::new(CHANNELS_MAX)),
+            over: CancellationToken::new(),
+            signed: OnceLock::new(),
+        }
+    }
+
+    /// Nothing but a sign-in opens a channel, so somebody is there.
+    pub(super) fn signed(&self) -> Option<&Signed> {
+        self.signed.get()
+    }
+
+    pub(super) fn sign(&self, signed: Signed) -> bool {
+        self.signed.set(signed).is_ok()
+    }
+
+    /// A grant for one channel into the instance that was named at sign-in.
+    pub(super) async fn grant(&self, action: Action) -> Result<Grant, Error> {
+        let signed = self.signed().ok_or(Error::Unauthenticated)?;
+        let target = signed.target.as_deref().ok_or_else(|| Error::not_found("instance", ""))?;
+        self.app.grant(&signed.caller, target, action).await
+    }
+}
+
+/// Carries a connection from its first byte to its last.
+pub(super) async fn run(
+    app: Arc<App>,
+    config: Arc<server::Config>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    mut place: Place,
+) {
+    let _ = stream.set_nodelay(true);
+    let shared = Arc::new(Shared::new(Arc::clone(&app), peer, stream.local_addr().ok()));
+    let _over = shared.over.clone().drop_guard();
+    let (tell, signed_in) = oneshot::channel();
+    let wire = Wire::new(stream, &shared.over);
+    let client = Client::new(Arc::clone(&shared), tell);
+    let mut session = match timeout(HELLO_LIMIT, server::run_stream(config, wire, client)).await {
+        Ok(Ok(session)) => session,
+        Ok(Err(error)) => return tracing::debug!(%peer, %error, "this was not SSH"),
+        Err(_) => return tracing::debug!(%peer, "a client said nothing"),
+    };
+    let stopping = app.tasks.stopping();
+    let known = tokio::select! {
+        _ = &mut session => return,
+        signed = timeout(SIGN_IN_LIMIT, signed_in) => matches!(signed, Ok(Ok(()))),
+        () = stopping.cancelled() => false,
+    };
+    let Some(signed) = shared.signed().filter(|_| known) else { return };
+    place.known();
+    let handle = session.handle();
+    let open = app.live.open(&signed.caller);
+    tokio::select! {
+        ended = &mut session => if let Err(error) = ended {
+            tracing::debug!(%peer, %error, "an SSH connection broke");
+        },
+        () = open.ended() => {
+            tracing::info!(%peer, user = %signed.caller.user.name, "an SSH connection was closed: its key has ended");
+            say_goodbye(&handle, "what you signed in with has been revoked").await;
+        }
+        () = stopping.cancelled() => say_goodbye(&handle, "the server is restarting").await,
+    }
+    sign_out(&app, &signed.caller).await;
+}
+
+async fn say_goodbye(handle: &server::Handle, why: &str) {
+    let goodbye = handle.disconnect(Disconnect::ByApplication, why.to_owned(), String::new());
+    let _too_late = timeout(GOODBYE_LIMIT, goodbye).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
+/// A password opened a session of its own, which nobody else can have.
+async fn sign_out(app: &App, caller: &Caller) {
+    if let Key::Session { hash } = &caller.key {
+        let line = caller.line("sign_out", caller.user.name.as_str());
+        if let Err(error) = app.store.end_session(hash, &line).await {
+            tracing::warn!(error = chain(&error), "a session cannot be ended");
+        }
+    }
+}

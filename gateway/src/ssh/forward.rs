@@ -1,0 +1,171 @@
+//! Forwards: connections that begin or end inside the instance, never on this machine.
+
+use std::sync::Arc;
+
+use envd_api::agent::{Address, Listen, Passed};
+use gateway_api::Action;
+use russh::{
+    Channel, ChannelOpenFailure,
+    server::{ChannelOpenHandle, Handle, Msg},
+};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    connection::Shared,
+    inbox::Inbox,
+    relay::{self, Outbox},
+};
+use crate::agents::Listener;
+
+/// The longest path that a unix socket can have.
+const PATH_MAX: usize = 107;
+/// The longest name of a machine.
+const HOST_MAX: usize = 255;
+
+/// Where a listener is, as the client asked for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum At {
+    Tcp { host: String, port: u32 },
+    Unix { path: String },
+}
+
+/// What `direct-tcpip` may ask for. What the address means is the instance's affair.
+pub(super) fn tcp(host: &str, port: u32) -> Option<Address> {
+    let port = u16::try_from(port).ok().filter(|port| *port != 0)?;
+    (host.len() <= HOST_MAX).then(|| Address::Tcp { host: host.to_owned(), port })
+}
+
+/// What a path of a unix socket can be.
+pub(super) fn unix(path: &str) -> Option<Address> {
+    let fits = !path.is_empty() && path.len() <= PATH_MAX && !path.contains('\0');
+    fits.then(|| Address::Unix { path: path.to_owned() })
+}
+
+/// Connects inside the instance and carries the bytes.
+pub(super) async fn connect(
+    shared: Arc<Shared>,
+    handle: Handle,
+    channel: Channel<Msg>,
+    to: Address,
+    reply: ChannelOpenHandle,
+    _place: OwnedSemaphorePermit,
+) {
+    let grant = match shared.grant(Action::Exec).await {
+        Ok(grant) => grant,
+        Err(error) => {
+            tracing::debug!(%error, "a forward was refused");
+            return reply.reject(ChannelOpenFailure::AdministrativelyProhibited).await;
+        }
+    };
+    match shared.app.agents.connect(grant.id(), to).await {
+        Ok(stream) => {
+            reply.accept().await;
+            carry(&shared, &handle, channel, stream).await;
+        }
+        Err(error) => {
+            tracing::debug!(%error, "a forward found nothing");
+            reply.reject(ChannelOpenFailure::ConnectFailed).await;
+        }
+    }
+}
+
+/// Bytes between a channel and a connection of the instance, until both ways or the client have ended.
+async fn carry(shared: &Shared, handle: &Handle, channel: Channel<Msg>, stream: Passed) {
+    let (mut read, write) = channel.split();
+    let inbox = Inbox::new(&shared.pressure);
+    let outbox = Outbox { write, handle: handle.clone(), pressure: &shared.pressure };
+    tokio::select! {
+        () = inbox.fill(&mut read) => {}
+        () = relay::stream(stream, &inbox, &outbox, None) => {}
+        () = shared.over.cancelled() => {}
+    }
+}
+
+/// Listens inside the instance until `stop`; every connection there becomes a channel to the client.
+pub(super) async fn listen(
+    shared: &Arc<Shared>,
+    handle: Handle,
+    at: At,
+    wanted: Listen,
+    stop: CancellationToken,
+) -> Option<(At, u16)> {
+    let grant = shared.grant(Action::Exec).await.ok()?;
+    let listener = match shared.app.agents.listen(grant.id(), wanted).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::debug!(%error, "a listener was refused");
+            return None;
+        }
+    };
+    let port = listener.port;
+    let at = match at {
+        At::Tcp { host, port: 0 } => At::Tcp { host, port: port.into() },
+        at @ (At::Tcp { .. } | At::Unix { .. }) => at,
+    };
+    let (shared, opened) = (Arc::clone(shared), Opened::Listener(at.clone()));
+    let tasks = shared.app.tasks.clone();
+    tasks.spawn("ssh listener", accept(shared, handle, listener, opened, stop));
+    Some((at, port))
+}
+
+/// What the client is told of a connection that came in.
+#[derive(Debug, Clone)]
+pub(super) enum Opened {
+    Listener(At),
+    /// The client's own key agent is asked.
+    Agent,
+}
+
+/// Takes connections of a listener until `stop`, or until it or the client is gone.
+pub(super) async fn accept(
+    shared: Arc<Shared>,
+    handle: Handle,
+    mut listener: Listener,
+    opened: Opened,
+    stop: CancellationToken,
+) {
+    let work = async {
+        while let Ok(stream) = listener.accept().await {
+            // Past the bound a connection is closed at once.
+            let Ok(place) = Arc::clone(&shared.channels).try_acquire_owned() else { continue };
+            let work = offer(Arc::clone(&shared), handle.clone(), opened.clone(), stream, place);
+            shared.app.tasks.spawn("ssh forward", work);
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = stop.cancelled() => {}
+    }
+}
+
+/// Offers one connection to the client.
+async fn offer(
+    shared: Arc<Shared>,
+    handle: Handle,
+    opened: Opened,
+    stream: Passed,
+    _place: OwnedSemaphorePermit,
+) {
+    let open = async {
+        match opened {
+            Opened::Agent => handle.channel_open_agent().await,
+            Opened::Listener(At::Unix { path }) => handle.channel_open_forwarded_streamlocal(path).await,
+            Opened::Listener(At::Tcp { host, port }) => {
+                let (from, from_port) = stream.peer().map_or_else(
+                    || ("127.0.0.1".to_owned(), 0),
+                    |peer| (peer.ip().to_canonical().to_string(), u32::from(peer.port())),
+                );
+                handle.channel_open_forwarded_tcpip(host, port, from, from_port).await
+            }
+        }
+    };
+    let channel = tokio::select! {
+        channel = open => channel,
+        () = shared.over.cancelled() => return,
+    };
+    match channel {
+        Ok(channel) => carry(&shared, &handle, channel, stream).await,
+        Err(error) => tracing::debug!(%error, "the client did not take a forwarded connection"),
+    }
+}

@@ -1,0 +1,93 @@
+//! What `ssh alice@host` shows: the instances, one of which is chosen by its number or name.
+
+use gateway_api::Instance;
+
+use super::{
+    connection::Shared,
+    inbox::{Inbox, Input},
+    relay::Outbox,
+    waiting,
+};
+
+/// The longest answer.
+const ANSWER_MAX: usize = 64;
+
+/// Lets the user choose. `None`: they would rather not.
+pub(super) async fn choose(shared: &Shared, inbox: &Inbox<'_>, outbox: &Outbox<'_>) -> Option<String> {
+    let signed = shared.signed()?;
+    let instances = match shared.app.instances(&signed.caller).await {
+        Ok(instances) => instances,
+        Err(error) => {
+            outbox.stdout(format!("berth: {error}\r\n")).await.ok()?;
+            return None;
+        }
+    };
+    if instances.is_empty() {
+        outbox
+            .stdout("You have no instances. Make one in the console, or with: berth create NAME\r\n")
+            .await
+            .ok()?;
+        return None;
+    }
+    outbox.stdout(table(&instances)).await.ok()?;
+    loop {
+        outbox.stdout("Number or name (q to leave): ").await.ok()?;
+        let answer = read_line(inbox, outbox).await?;
+        match answer.trim() {
+            "" => {}
+            "q" | "quit" | "exit" => return None,
+            answer => match find(&instances, answer) {
+                Some(instance) => return Some(instance.slug.to_string()),
+                None => outbox.stdout("There is none of that name or number.\r\n").await.ok()?,
+            },
+        }
+    }
+}
+
+fn table(instances: &[Instance]) -> String {
+    let width = instances.iter().map(|instance| instance.name.as_str().len()).max().unwrap_or(0);
+    let line = |(number, instance): (usize, &Instance)| {
+        let name = instance.name.as_str();
+        format!("{:>4}  {name:<width$}  {}\r\n", number + 1, waiting::describe(instance))
+    };
+    let lines: String = instances.iter().enumerate().map(line).collect();
+    format!("Your instances:\r\n{lines}")
+}
+
+fn find<'a>(instances: &'a [Instance], answer: &str) -> Option<&'a Instance> {
+    let named = |instance: &&Instance| instance.name.as_str() == answer || instance.slug.as_str() == answer;
+    instances.iter().find(named).or_else(|| {
+        let number: usize = answer.parse().ok()?;
+        instances.get(number.checked_sub(1)?)
+    })
+}
+
+/// A line as it is typed at a terminal that shows nothing by itself.
+async fn read_line(inbox: &Inbox<'_>, outbox: &Outbox<'_>) -> Option<String> {
+    let mut line = String::new();
+    loop {
+        let keys = match inbox.next().await {
+            Input::Data(keys) => keys,
+            Input::End => return None,
+            Input::Resize(_) | Input::Signal(_) => continue,
+        };
+        for &key in &keys {
+            match key {
+                b'\r' | b'\n' => {
+                    outbox.stdout("\r\n").await.ok()?;
+                    return Some(line);
+                }
+                0x03 | 0x04 => {
+                    outbox.stdout("\r\n").await.ok()?;
+                    return None;
+                }
+                0x08 | 0x7f if line.pop().is_some() => outbox.stdout("\x08 \x08").await.ok()?,
+                b' '..=b'~' if line.len() < ANSWER_MAX => {
+                    line.push(char::from(key));
+                    outbox.stdout(vec![key]).await.ok()?;
+                }
+                _ => {}
+            }
+        }
+    }
+}

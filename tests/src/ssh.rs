@@ -1,0 +1,166 @@
+//! The system's own `ssh` and its relatives, at the door of a [`World`].
+
+use std::{
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use gateway_api::ssh::{AddSshKey, SshKey};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::{OrFail as _, Ran, World};
+
+/// How long one client may take.
+const CLIENT_LIMIT: Duration = Duration::from_secs(90);
+
+/// A user's laptop: a key, the host key that it trusts, and the clients that are installed here.
+#[derive(Debug)]
+pub struct Laptop<'a> {
+    world: &'a World,
+    folder: tempfile::TempDir,
+    pub user: String,
+}
+
+impl<'a> Laptop<'a> {
+    /// A laptop without a registered key.
+    pub async fn new(world: &'a World) -> Self {
+        let folder = tempfile::Builder::new().prefix("laptop-").tempdir_in("/tmp").or_fail("make a folder");
+        let door = world.client().ssh_door().await.or_fail("ask for the SSH door");
+        assert_eq!(door.port, world.ssh_port());
+        let laptop = Self { world, folder, user: "admin".to_owned() };
+        let line = format!("[127.0.0.1]:{} {}\n", door.port, door.host_key);
+        std::fs::write(laptop.path("known_hosts"), line).or_fail("write known_hosts");
+        laptop.make_key("key", &["-t", "ed25519"]);
+        laptop
+    }
+
+    /// A laptop whose key is the signed-in user's.
+    pub async fn with_key(world: &'a World) -> Self {
+        let laptop = Self::new(world).await;
+        laptop.register("key").await;
+        laptop
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Makes a pair of keys.
+    pub fn make_key(&self, name: &str, kind: &[&str]) {
+        let mut command = Command::new("ssh-keygen");
+        command.args(["-q", "-N", "", "-C", name, "-f"]).arg(self.path(name)).args(kind);
+        assert!(command.status().or_fail("run ssh-keygen").success());
+    }
+
+    /// Adds a key to the user's with a proof.
+    pub async fn register(&self, name: &str) -> SshKey {
+        let client = self.world.client();
+        let challenge = client.ssh_challenge().await.or_fail("ask for a challenge").challenge;
+        let signed = self.path("challenge");
+        std::fs::write(&signed, challenge).or_fail("write a challenge");
+        let mut command = Command::new("ssh-keygen");
+        command.args(["-q", "-Y", "sign", "-n", "berth", "-f"]).arg(self.path(name)).arg(&signed);
+        assert!(command.stderr(Stdio::null()).status().or_fail("run ssh-keygen").success());
+        let signature = std::fs::read_to_string(self.path("challenge.sig")).or_fail("read a signature");
+        let _ = std::fs::remove_file(self.path("challenge.sig"));
+        client.add_ssh_key(&self.add(name, Some(signature))).await.or_fail("add a key")
+    }
+
+    pub fn add(&self, name: &str, signature: Option<String>) -> AddSshKey {
+        let key = std::fs::read_to_string(self.path(&format!("{name}.pub"))).or_fail("read a key");
+        AddSshKey { name: Some(name.to_owned()), key, signature }
+    }
+
+    /// Options that every OpenSSH client here gets: nothing of whoever runs the tests counts.
+    pub fn options(&self) -> Vec<String> {
+        let known = self.path("known_hosts");
+        let mut options = vec!["-F".to_owned(), "/dev/null".to_owned()];
+        for option in [
+            format!("UserKnownHostsFile={}", known.display()),
+            "GlobalKnownHostsFile=/dev/null".to_owned(),
+            "StrictHostKeyChecking=yes".to_owned(),
+            "IdentityAgent=none".to_owned(),
+            "LogLevel=ERROR".to_owned(),
+        ] {
+            options.extend(["-o".to_owned(), option]);
+        }
+        options
+    }
+
+    /// Options of one who signs in by key.
+    pub fn key_options(&self) -> Vec<String> {
+        let mut options = self.options();
+        let key = format!("IdentityFile={}", self.path("key").display());
+        for option in [key, "IdentitiesOnly=yes".to_owned(), "BatchMode=yes".to_owned()] {
+            options.extend(["-o".to_owned(), option]);
+        }
+        options
+    }
+
+    /// `user+instance@127.0.0.1`
+    pub fn address(&self, instance: &str) -> String {
+        format!("{}+{instance}@127.0.0.1", self.user)
+    }
+
+    /// Runs `ssh` to an instance by key.
+    pub async fn ssh(&self, instance: &str, arguments: &[&str]) -> Ran {
+        self.ssh_with(instance, &[], arguments, b"").await
+    }
+
+    /// Runs `ssh` with more options and with `input`.
+    pub async fn ssh_with(&self, instance: &str, options: &[&str], command: &[&str], input: &[u8]) -> Ran {
+        let mut ssh = Command::new("ssh");
+        ssh.args(self.key_options()).args(options).args(["-p", &self.world.ssh_port().to_string()]);
+        ssh.arg(self.address(instance)).args(command);
+        self.run(ssh, input).await
+    }
+
+    /// Runs `ssh` as `login` with a password.
+    pub async fn ssh_password(&self, login: &str, password: &str, options: &[&str], command: &[&str]) -> Ran {
+        let mut ssh = Command::new("ssh");
+        ssh.args(self.options()).args(["-o", "PubkeyAuthentication=no", "-o", "NumberOfPasswordPrompts=1"]);
+        ssh.args(options).args(["-p", &self.world.ssh_port().to_string()]);
+        ssh.arg(format!("{login}@127.0.0.1")).args(command);
+        let ask = self.path("ask");
+        std::fs::write(&ask, format!("#!/bin/sh\necho '{password}'\n")).or_fail("write a program");
+        std::fs::set_permissions(&ask, std::fs::Permissions::from_mode(0o700)).or_fail("make it run");
+        ssh.env("SSH_ASKPASS", ask).env("SSH_ASKPASS_REQUIRE", "force").env("DISPLAY", ":");
+        self.run(ssh, b"").await
+    }
+
+    /// A client that speaks SFTP or `scp`, with the options that they share.
+    pub fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.args(self.key_options()).args(["-P", &self.world.ssh_port().to_string()]);
+        command.current_dir(self.folder());
+        command
+    }
+
+    /// Runs any client to its end.
+    pub async fn run(&self, command: Command, input: &[u8]) -> Ran {
+        let line = format!("{command:?}");
+        let mut child = tokio::process::Command::from(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .or_fail(&line);
+        let stdin = child.stdin.take();
+        let feed = async {
+            if let Some(mut stdin) = stdin {
+                let _ = stdin.write_all(input).await;
+            }
+        };
+        let both = async { tokio::join!(feed, child.wait_with_output()).1 };
+        let output = tokio::time::timeout(CLIENT_LIMIT, both).await.or_fail(&line).or_fail(&line);
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ran::new(output.status.code(), text(output.stdout), text(output.stderr), line)
+    }
+}
