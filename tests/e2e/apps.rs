@@ -240,7 +240,7 @@ fn frame(opcode: u8, last: bool, payload: &[u8]) -> Vec<u8> {
     match payload.len() {
         length @ 0..126 => bytes.push(0x80 | u8::try_from(length).or_fail("fit")),
         length @ 126..65536 => {
-            bytes.push(0x80 | 126);
+            bytes.push(0x80 | 0x7e);
             bytes.extend(u16::try_from(length).or_fail("fit").to_be_bytes());
         }
         length => {

@@ -53,10 +53,6 @@ impl Program {
         }
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// SIGKILL: it gets no chance to say goodbye.
     pub(crate) fn kill(mut self) {
         self.end();

@@ -84,7 +84,7 @@ impl World {
         };
         let mut config = setup.config;
         if let Some(socket) = &setup.engine {
-            config += &format!("[envd]\ndocker = \"{}\"\n", socket.display());
+            config = format!("{config}[envd]\ndocker = \"{}\"\n", socket.display());
         }
         if !config.is_empty() {
             std::fs::write(data.join("berth.toml"), config).or_fail("write the configuration");

@@ -28,8 +28,6 @@ mod session;
 mod ssh;
 #[cfg(test)]
 mod stage;
-#[cfg(test)]
-mod stage;
 mod terminals;
 #[cfg(test)]
 mod testing;
