@@ -47,6 +47,18 @@ test('an instance from its making to its end', async () => {
     await terminalShows(page, 'still-42')
     await shoot('6-terminal-after-reload')
 
+    await page.getByRole('button', { name: 'New terminal' }).click()
+    await page.getByRole('button', { name: 't2', exact: true }).waitFor()
+    await page.getByText('Connected', { exact: true }).waitFor()
+    await page.keyboard.type('echo second-$((6*7))\n')
+    await terminalShows(page, 'second-42')
+    await shoot('6-terminals')
+    await page.getByRole('button', { name: 'Close terminal t2' }).click()
+    const closing = page.getByRole('dialog', { name: 'Close terminal “t2”?' })
+    await closing.getByRole('button', { name: 'Close terminal', exact: true }).click()
+    await page.getByRole('button', { name: 't2', exact: true }).waitFor({ state: 'detached' })
+    await terminalShows(page, 'still-42')
+
     await page.getByRole('tab', { name: 'Overview' }).click()
     await page.getByRole('button', { name: 'Stop', exact: true }).click()
     await becomes(page, 'Stopped')

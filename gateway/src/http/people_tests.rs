@@ -321,3 +321,26 @@ async fn what_cannot_even_be_read_gets_a_sentence_too() {
         assert_eq!((reply.status, reply.json()["code"].as_str()), (400, Some("bad_body")), "{path}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_has_so_many_connections_open_and_no_more() {
+    let site = Site::open().await;
+    let alice = site.user("alice", Role::User, GroupId::DEFAULT).await;
+    let bob = site.user("bob-2", Role::User, GroupId::DEFAULT).await;
+    let open = async |who: &Token| site.follow("/api/v1/events", Some(who)).await;
+    let mut streams = Vec::new();
+    let refused = loop {
+        match open(&alice).await {
+            (200, stream) => streams.push(stream),
+            (status, _) => break status,
+        }
+    };
+    assert_eq!((refused, streams.len()), (429, 32));
+    assert_eq!(open(&bob).await.0, 200, "others have their own");
+    // A place is free again once the server has noticed.
+    drop(streams);
+    let begun = Instant::now();
+    while open(&alice).await.0 != 200 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the places are not given back");
+    }
+}
