@@ -9,9 +9,9 @@ use crate::{
 /// What starts, what waits and why, what never will; in the order of the line.
 pub fn decide(situation: &Situation) -> Vec<Decision> {
     let mut order: Vec<&Work> = situation.waiting.iter().collect();
-    order.sort_by_cached_key(|work| {
+    order.sort_by_cached_key(|&work| {
         let priority = work.effective_priority(situation.now, situation.rules);
-        (std::cmp::Reverse(priority), work.submitted, work.id.clone())
+        (std::cmp::Reverse(priority), work.submitted, work.id.as_str())
     });
     let mut line = Line::new(situation);
     let steps: Vec<(&Work, Step)> = order.into_iter().map(|work| (work, line.next(work))).collect();

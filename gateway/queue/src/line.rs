@@ -138,7 +138,7 @@ impl<'a> Line<'a> {
             let capped = |need: &Need| Need { gpus: need.gpus.min(gpus_per_task), ..*need };
             let tasks: Vec<Need> = work.tasks.iter().map(capped).collect();
             let models = if gpus_per_task == 0 { Vec::new() } else { whole.models.clone() };
-            let shape = Shape { tasks, models, ..whole.clone() };
+            let shape = Shape { tasks, models, kind: work.kind, pool: work.pool.clone() };
             // The head's own part is set aside for it already.
             let models = if is_head { Some(shape.models.clone()) } else { self.allowed_models(work, &shape) };
             let Some(models) = models else { continue };
@@ -168,14 +168,16 @@ impl<'a> Line<'a> {
 
     /// The models with which the work would fit into the empty cluster, or why there is none.
     fn possible(&mut self, work: &Work, shape: &Shape) -> Result<Vec<usize>, Impossible> {
+        // One task is quicker looked at than remembered; and a model that nobody has is not in the shape.
+        let several = shape.tasks.iter().map(|need| need.count).sum::<u32>() > 1;
+        if !several || (work.gpus() > 0 && shape.models.is_empty()) {
+            return self.possible_anew(work, shape);
+        }
         if let Some(known) = self.possible.get(shape) {
             return known.clone();
         }
         let answer = self.possible_anew(work, shape);
-        // A model that nobody has is not in the shape.
-        if !(work.gpus() > 0 && shape.models.is_empty()) {
-            self.possible.insert(shape.clone(), answer.clone());
-        }
+        self.possible.insert(shape.clone(), answer.clone());
         answer
     }
 
@@ -250,7 +252,7 @@ impl<'a> Line<'a> {
         } else {
             (&mut self.spare, &mut self.hopeless_beside)
         };
-        if hopeless.contains(shape) {
+        if !room.may_any(shape) || hopeless.contains(shape) {
             return None;
         }
         let found = room.find(shape, nodes);

@@ -230,6 +230,11 @@ impl Room {
         models.into_iter().find_map(|model| self.find_with(shape, nodes, Some(model)).ok())
     }
 
+    /// Whether it is worth looking: with too few cards on every machine it is not.
+    pub(crate) fn may_any(&self, shape: &Shape) -> bool {
+        shape.models.is_empty() || shape.models.iter().any(|&model| self.may(shape, model))
+    }
+
     /// Whether any machine has enough cards of `model` for each task.
     fn may(&self, shape: &Shape, model: usize) -> bool {
         shape.tasks.iter().all(|need| need.count == 0 || need.gpus <= self.most[model])
