@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// How long an app may take until it answers. A loaded machine takes a while.
-const START_LIMIT: Duration = Duration::from_secs(180);
+const START_LIMIT: Duration = Duration::from_mins(3);
 /// The longest prefix or folder that makes sense.
 const TEXT_MAX: usize = 4096;
 /// Screens that are tried for one that is free.

@@ -143,33 +143,36 @@ async fn play(
     while let Ok(Request { request, call }) = read_message::<Request>(&mut link).await {
         let Some(mut answer) = connect(Greeting::Answer { request }).await else { return };
         match call {
-            Call::Dial { port } => match TcpStream::connect(("127.0.0.1", port)).await {
-                Ok(stream) => send_with_descriptor(&mut answer, stream.as_fd()).await.unwrap(),
-                Err(_) => {
+            Call::Dial { port } => {
+                if let Ok(stream) = TcpStream::connect(("127.0.0.1", port)).await {
+                    send_with_descriptor(&answer, stream.as_fd()).await.unwrap();
+                } else {
                     let message = format!("nothing listens on port {port}");
                     let refused = Reply::Refused { refusal: Refusal::NothingListens, message };
                     write_message(&mut answer, &refused).await.unwrap();
                 }
-            },
+            }
             Call::App(call) => {
                 acts.lock()
                     .unwrap()
                     .push(format!("{:?} {} {} {:?}", call.act, call.app, call.prefix, call.folder));
                 let report = report.lock().unwrap().clone();
-                match report {
-                    Some(report) => {
-                        write_message(&mut answer, &Reply::Stream).await.unwrap();
-                        write_message(&mut answer, &report).await.unwrap();
-                    }
-                    None => {
-                        let refused =
-                            Reply::Refused { refusal: Refusal::UnknownCall, message: "what?".to_owned() };
-                        write_message(&mut answer, &refused).await.unwrap();
-                    }
+                if let Some(report) = report {
+                    write_message(&mut answer, &Reply::Stream).await.unwrap();
+                    write_message(&mut answer, &report).await.unwrap();
+                } else {
+                    let refused =
+                        Reply::Refused { refusal: Refusal::UnknownCall, message: "what?".to_owned() };
+                    write_message(&mut answer, &refused).await.unwrap();
                 }
             }
-            #[expect(clippy::wildcard_enum_match_arm, reason = "no other call is made here")]
-            _ => {}
+            Call::Exec(_)
+            | Call::Terminal(_)
+            | Call::Terminals(_)
+            | Call::Session(_)
+            | Call::Sftp { .. }
+            | Call::Connect(_)
+            | Call::Listen(_) => {}
         }
     }
 }

@@ -148,11 +148,11 @@ pub(super) fn may_ask(method: &Method, headers: &HeaderMap, is_upgrade: bool) ->
 mod tests {
     use super::*;
 
-    fn check(method: Method, pairs: &[(&'static str, &'static str)], is_upgrade: bool) -> bool {
+    fn check(method: &Method, pairs: &[(&'static str, &'static str)], is_upgrade: bool) -> bool {
         let mut headers: HeaderMap =
             pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
         headers.insert(header::HOST, "lab--a--b.localhost:8080".parse().unwrap());
-        may_ask(&method, &headers, is_upgrade)
+        may_ask(method, &headers, is_upgrade)
     }
 
     #[test]
@@ -169,28 +169,28 @@ mod tests {
             "HTTP://LAB--A--B.LOCALHOST:8080",
             "file://lab--a--b.localhost:8080",
         ];
-        assert!(check(Method::GET, &[own], true));
-        assert!(!check(Method::GET, &[], true), "a browser always says its origin");
-        assert!(check(Method::POST, &[own], false));
-        assert!(check(Method::POST, &[], false), "a program");
-        assert!(check(Method::POST, &[("sec-fetch-site", "same-origin")], false));
+        assert!(check(&Method::GET, &[own], true));
+        assert!(!check(&Method::GET, &[], true), "a browser always says its origin");
+        assert!(check(&Method::POST, &[own], false));
+        assert!(check(&Method::POST, &[], false), "a program");
+        assert!(check(&Method::POST, &[("sec-fetch-site", "same-origin")], false));
         for site in ["same-site", "cross-site"] {
-            assert!(!check(Method::POST, &[("sec-fetch-site", site)], false));
+            assert!(!check(&Method::POST, &[("sec-fetch-site", site)], false));
         }
         for other in others {
-            assert!(!check(Method::GET, &[("origin", other)], true), "{other}");
-            assert!(!check(Method::POST, &[("origin", other)], false), "{other}");
+            assert!(!check(&Method::GET, &[("origin", other)], true), "{other}");
+            assert!(!check(&Method::POST, &[("origin", other)], false), "{other}");
         }
         assert!(check(
-            Method::GET,
+            &Method::GET,
             &[("sec-fetch-site", "same-site"), ("sec-fetch-mode", "navigate")],
             false
         ));
         assert!(!check(
-            Method::GET,
+            &Method::GET,
             &[("sec-fetch-site", "same-site"), ("sec-fetch-mode", "no-cors")],
             false
         ));
-        assert!(check(Method::GET, &[("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")], false));
+        assert!(check(&Method::GET, &[("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")], false));
     }
 }

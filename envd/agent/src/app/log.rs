@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn what_is_no_text_takes_no_more_room() {
         let mut log = Log::default();
-        log.push(&[0xff; 3 * APP_LOG_MAX]);
+        log.push(&vec![0xff; 3 * APP_LOG_MAX]);
         assert_eq!(log.kept.len(), APP_LOG_MAX);
         let text = log.text();
         assert!(text.len() <= APP_LOG_MAX && text.chars().all(|sign| sign == '\u{fffd}'), "{}", text.len());

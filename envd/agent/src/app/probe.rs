@@ -15,7 +15,7 @@ use tokio::{
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
 /// For one answer. The first one can take long: some apps read themselves from disk for it.
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 /// How every answer of HTTP begins.
 const HTTP: &[u8] = b"HTTP/1.";
 /// How every VNC server greets.

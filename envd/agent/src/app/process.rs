@@ -1,6 +1,7 @@
 //! A process of an app: one pipe for all it writes, read for as long as it lives.
 
 use std::{
+    ffi::OsString,
     io,
     os::fd::{AsFd as _, OwnedFd},
     path::Path,
@@ -52,7 +53,8 @@ impl Process {
                 tty: false,
             };
             let output = pipe::Receiver::from_owned_fd(OwnedFd::from(ours))?;
-            let mut command = around.program(program, argv, directory, false);
+            let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
+            let mut command = around.program(program, &argv, directory, false);
             let child = agent.children.spawn(&mut command, streams)?;
             io::Result::Ok(Self { pid: child.pid, ended: child.ended, output, is_open: true })
         };
