@@ -115,13 +115,17 @@ pub(super) fn sanitize_upstream_response(headers: &mut HeaderMap, bounds: &Bound
         headers.remove("service-worker-allowed");
     }
     if headers.contains_key(header::SET_COOKIE) {
-        let cookies: Vec<HeaderValue> =
-            headers.get_all(header::SET_COOKIE).iter().filter_map(own_cookie).collect();
+        let cookies: Vec<HeaderValue> = headers
+            .get_all(header::SET_COOKIE)
+            .iter()
+            .filter_map(|value| own_cookie(value, bounds.by_path))
+            .collect();
         headers.remove(header::SET_COOKIE);
         for cookie in cookies {
             headers.append(header::SET_COOKIE, cookie);
         }
     }
+    only_ours_says_who_frames(headers);
     headers.append(header::CONTENT_SECURITY_POLICY, bounds.frame_ancestors.clone());
     if let Some(protocol) = upgrade {
         headers.insert(header::UPGRADE, protocol);
@@ -223,29 +227,52 @@ fn without_our_cookies(headers: &mut HeaderMap) {
     }
 }
 
+/// Takes out what an app says of frames. Apps allow themselves alone, and know nothing of the console that frames them;
+/// what we say instead allows these two.
+fn only_ours_says_who_frames(headers: &mut HeaderMap) {
+    headers.remove(header::X_FRAME_OPTIONS);
+    let others = |value: &HeaderValue| {
+        let Ok(text) = value.to_str() else { return Some(value.clone()) };
+        let is_about_frames = |directive: &&str| {
+            let name = directive.split_ascii_whitespace().next().unwrap_or_default();
+            name.eq_ignore_ascii_case("frame-ancestors")
+        };
+        let left: Vec<_> = text.split(';').filter(|directive| !is_about_frames(directive)).collect();
+        let left = left.join(";");
+        (!left.trim().is_empty()).then(|| HeaderValue::from_str(left.trim())).and_then(Result::ok)
+    };
+    let policies: Vec<_> =
+        headers.get_all(header::CONTENT_SECURITY_POLICY).iter().filter_map(others).collect();
+    headers.remove(header::CONTENT_SECURITY_POLICY);
+    for policy in policies {
+        headers.append(header::CONTENT_SECURITY_POLICY, policy);
+    }
+}
+
 /// A cookie that an app sets, as one of its own host alone; `None` if it has the name of one of ours.
-fn own_cookie(value: &HeaderValue) -> Option<HeaderValue> {
-    let bytes = value.as_bytes();
-    let mut parts = bytes.split(|&byte| byte == b';');
+///
+/// At a host of its own, an app in the console's frame is another site than the console, where browsers keep no cookie
+/// unless it says so. It is then kept apart for each site that frames, so that saying so lets nobody else use it.
+fn own_cookie(value: &HeaderValue, by_path: bool) -> Option<HeaderValue> {
+    let mut parts = value.as_bytes().split(|&byte| byte == b';');
     let pair = parts.next().unwrap_or_default();
     let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
     if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours.as_bytes())) {
         return None;
     }
-    let is_domain = |part: &&[u8]| {
-        part.split(|&byte| byte == b'=')
-            .next()
-            .unwrap_or_default()
-            .trim_ascii()
-            .eq_ignore_ascii_case(b"domain")
+    let replaced: &[&str] =
+        if by_path { &["domain"] } else { &["domain", "secure", "samesite", "partitioned"] };
+    let is_kept = |part: &&[u8]| {
+        let name = part.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
+        !replaced.iter().any(|attribute| name.eq_ignore_ascii_case(attribute.as_bytes()))
     };
-    if !parts.clone().any(|part| is_domain(&part)) {
-        return Some(value.clone());
+    let mut own = pair.to_vec();
+    for part in parts.filter(is_kept) {
+        own.push(b';');
+        own.extend_from_slice(part);
     }
-    let mut left = pair.to_vec();
-    for part in parts.filter(|part| !is_domain(part)) {
-        left.push(b';');
-        left.extend_from_slice(part);
+    if !by_path {
+        own.extend_from_slice(b"; Secure; SameSite=None; Partitioned");
     }
-    HeaderValue::from_bytes(&left).ok()
+    HeaderValue::from_bytes(&own).ok()
 }

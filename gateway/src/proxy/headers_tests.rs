@@ -137,7 +137,7 @@ fn an_answer_stays_within_its_origin() {
     let policy = HeaderValue::from_static("frame-ancestors 'self'");
     let mut headers = map(&[
         ("set-cookie", "a=1; Path=/; Domain=localhost; HttpOnly"),
-        ("set-cookie", "b=2; path=/"),
+        ("set-cookie", "b=2; path=/; SameSite=Strict; secure"),
         ("set-cookie", "c=3;DOMAIN = .example.org"),
         ("set-cookie", "__Host-berth-app=stolen; Path=/; Secure"),
         ("set-cookie", "__HOST-berth=stolen"),
@@ -147,7 +147,9 @@ fn an_answer_stays_within_its_origin() {
         ("transfer-encoding", "chunked"),
         ("clear-site-data", "\"*\""),
         ("alt-svc", "h2=\"elsewhere:443\""),
-        ("content-security-policy", "default-src 'self'"),
+        ("content-security-policy", "Frame-Ancestors 'none'; default-src 'self'; report-uri /csp"),
+        ("content-security-policy", " frame-ancestors 'self';"),
+        ("x-frame-options", "DENY"),
         ("content-type", "text/html"),
         ("trailer", "x-sum"),
     ]);
@@ -158,12 +160,12 @@ fn an_answer_stays_within_its_origin() {
     assert_eq!(
         lines(&headers),
         [
-            "content-security-policy: default-src 'self'",
+            "content-security-policy: default-src 'self'; report-uri /csp",
             "content-security-policy: frame-ancestors 'self'",
             "content-type: text/html",
-            "set-cookie: a=1; Path=/; HttpOnly",
-            "set-cookie: b=2; path=/",
-            "set-cookie: c=3",
+            "set-cookie: a=1; Path=/; HttpOnly; Secure; SameSite=None; Partitioned",
+            "set-cookie: b=2; path=/; Secure; SameSite=None; Partitioned",
+            "set-cookie: c=3; Secure; SameSite=None; Partitioned",
             "trailer: x-sum",
         ]
     );

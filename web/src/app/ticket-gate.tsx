@@ -13,7 +13,7 @@ import { Trouble } from './trouble'
 
 export interface Ticket {
   ticket: string
-  /** Whom it signs in, as the link says. */
+  /** Whom it signs in, as it says itself. */
   user: string | null
 }
 
@@ -24,7 +24,19 @@ export function takeTicket(): Ticket | null {
   if (ticket === null) return null
   const { pathname, search } = window.location
   window.history.replaceState(window.history.state, '', `${pathname}${search}`)
-  return { ticket, user: fragment.get('user') }
+  return { ticket, user: subject(ticket) }
+}
+
+/** The name in a ticket, unproven: the gateway checks tickets. */
+function subject(ticket: string): string | null {
+  try {
+    const [, claims = ''] = ticket.split('.')
+    const read: unknown = JSON.parse(atob(claims.replaceAll('-', '+').replaceAll('_', '/')))
+    const named = typeof read === 'object' && read !== null && 'sub' in read ? read.sub : null
+    return typeof named === 'string' ? named : null
+  } catch {
+    return null
+  }
 }
 
 type Standing =
