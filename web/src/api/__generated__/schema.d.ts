@@ -340,6 +340,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/me/ssh-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_ssh_keys"];
+        put?: never;
+        post: operations["add_ssh_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me/ssh-keys/challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["ssh_challenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me/ssh-keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: operations["remove_ssh_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/nodes": {
         parameters: {
             query?: never;
@@ -367,6 +415,22 @@ export interface paths {
         put?: never;
         post: operations["sign_in"];
         delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ssh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["ssh_door"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -570,6 +634,21 @@ export interface components {
              * @example vision
              */
             name: string;
+        };
+        /** @description The body that adds a key. */
+        AddSshKey: {
+            /**
+             * @description A line of `authorized_keys`.
+             * @example ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA… alice@laptop
+             */
+            key: string;
+            /** @description Absent: the key's comment, or its kind. */
+            name?: string | null;
+            /**
+             * @description The signature of the challenge that `POST /me/ssh-keys/challenge` gave, as `ssh-keygen -Y sign -n berth` makes
+             *     it. Without it the key opens only what names its user (`ssh alice+train@host`) until it has been used so once.
+             */
+            signature?: string | null;
         };
         /** @description The body that makes a token. */
         AddToken: {
@@ -998,6 +1077,29 @@ export interface components {
             }[];
         };
         /** @description One page of a listing. */
+        Page_SshKey: {
+            items: {
+                /** Format: date-time */
+                created_at: string;
+                fingerprint: string;
+                id: components["schemas"]["SshKeyId"];
+                /** @example ssh-ed25519 */
+                kind: string;
+                /**
+                 * Format: date-time
+                 * @description To within five minutes.
+                 */
+                last_used_at?: string | null;
+                name: components["schemas"]["SshKeyName"];
+                /**
+                 * @description Its owner has shown that they have the private half: the key alone tells who they are, so that
+                 *     `ssh INSTANCE@host` is enough.
+                 */
+                proved: boolean;
+                public_key: string;
+            }[];
+        };
+        /** @description One page of a listing. */
         Page_Terminal: {
             items: {
                 name: string;
@@ -1097,6 +1199,59 @@ export interface components {
          * @example train-1
          */
         Slug: string;
+        /** @description What to sign with a key that is to be added. */
+        SshChallenge: {
+            /** @description Good for five minutes and for one key. */
+            challenge: string;
+        };
+        /** @description Where SSH listens, and how to know that it is the right one. */
+        SshDoor: {
+            /**
+             * @description As `ssh` shows it when it asks.
+             * @example SHA256:uNiVztksCsDhcc0u9e8BrwDKTbtMqrbcPjbHHAfC3q8
+             */
+            fingerprint: string;
+            /** @description The name to connect to; absent: that of the console. */
+            host?: string | null;
+            /**
+             * @description The host's public key as a line of `known_hosts` has it after the name.
+             * @example ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA…
+             */
+            host_key: string;
+            /** Format: int32 */
+            port: number;
+        };
+        /** @description A public key that its user signs in with. */
+        SshKey: {
+            /** Format: date-time */
+            created_at: string;
+            fingerprint: string;
+            id: components["schemas"]["SshKeyId"];
+            /** @example ssh-ed25519 */
+            kind: string;
+            /**
+             * Format: date-time
+             * @description To within five minutes.
+             */
+            last_used_at?: string | null;
+            name: components["schemas"]["SshKeyName"];
+            /**
+             * @description Its owner has shown that they have the private half: the key alone tells who they are, so that
+             *     `ssh INSTANCE@host` is enough.
+             */
+            proved: boolean;
+            public_key: string;
+        };
+        /**
+         * @description The id of an SSH key: `key_` and 32 hexadecimal digits. Not a secret.
+         * @example key_0190f2c3a1b27cc09d3e5f60718293a4
+         */
+        SshKeyId: string;
+        /**
+         * @description What a user calls an SSH key: one line of up to 64 bytes.
+         * @example laptop
+         */
+        SshKeyName: string;
         /** @description What is, as far as the gateway knows. */
         Status: {
             message: string;
@@ -2822,6 +2977,186 @@ export interface operations {
             };
         };
     };
+    list_ssh_keys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_SshKey"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_ssh_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddSshKey"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshKey"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: a token cannot add keys */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `already_exists` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ssh_challenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description what to sign with the key that is to be added */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshChallenge"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_ssh_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description connections that it opened are closed within five seconds */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_nodes: {
         parameters: {
             query?: never;
@@ -2940,6 +3275,42 @@ export interface operations {
             };
             /** @description `forbidden`: an API token has no session */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ssh_door: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshDoor"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description SSH is turned off */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
