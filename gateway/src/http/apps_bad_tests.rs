@@ -96,8 +96,7 @@ async fn an_instance_that_does_not_run_says_so() {
     for (status, said) in [
         (Status::Stopped { exit_code: None }, "The instance is stopped"),
         (Status::Failed { reason: "the image is gone".to_owned(), exit_code: None }, "The image is gone."),
-        // The cluster of this site is down.
-        (Status::Starting, "The instance is waiting"),
+        (Status::Starting, "The instance is starting"),
     ] {
         assert!(store.set_status(&stage.instance, 1, &status).await.unwrap());
         // What was looked up a moment ago is believed for a second.

@@ -217,7 +217,9 @@ impl Body for AppBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if frame.is_none() || self.body.is_end_stream() {
+        // Whoever sends it on does not ask again after trailers.
+        let trailers = matches!(&frame, Some(Ok(frame)) if frame.is_trailers());
+        if frame.is_none() || trailers || self.body.is_end_stream() {
             self.give_back();
         }
         Poll::Ready(frame)
