@@ -30,6 +30,19 @@ class Wrong(Exception):
     pass
 
 
+class Begun:
+    """A stream of which some was read already."""
+
+    def __init__(self, stream, read):
+        self.stream, self.read, self.sendall = stream, read, stream.sendall
+
+    def recv(self, count):
+        if not self.read:
+            return self.stream.recv(count)
+        piece, self.read = self.read[:count], self.read[count:]
+        return piece
+
+
 def close_of(payload):
     if not payload:
         return b""
@@ -106,7 +119,7 @@ def serve(stream):
                 if path == b"/record":
                     stream.sendall(frame(1, head))
                 try:
-                    echo(stream)
+                    echo(Begun(stream, buffer))
                 except Wrong as wrong:
                     stream.sendall(frame(8, struct.pack(">H", wrong.args[0])))
                 except EOFError:
