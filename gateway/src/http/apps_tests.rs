@@ -58,7 +58,11 @@ async fn an_app_sees_the_request_and_nothing_of_ours() {
     );
     assert_eq!(&body, b"hello");
     assert!(answer.starts_with("HTTP/1.1 201 Created\r\n") && answer.ends_with("\r\n\r\nok"), "{answer}");
-    assert!(answer.contains("x-from: app\r\n") && answer.contains("set-cookie: s=1; Secure; SameSite=None; Partitioned\r\n"), "{answer}");
+    assert!(
+        answer.contains("x-from: app\r\n")
+            && answer.contains("set-cookie: s=1; Secure; SameSite=None; Partitioned\r\n"),
+        "{answer}"
+    );
     assert!(answer.contains("content-security-policy: frame-ancestors 'self' http://localhost"), "{answer}");
 }
 
