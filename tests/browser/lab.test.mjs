@@ -8,7 +8,8 @@ import { APP_LIMIT_MS, framed, inBrowser, signIn, site } from './browser.mjs'
 test('a cell runs in JupyterLab', async () => {
   await inBrowser('lab', { locale: 'en-GB' }, async (page, shoot) => {
     await signIn(page)
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'notes' }) })
+    await row.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByRole('menuitem', { name: 'Lab (JupyterLab)' }).click()
     const lab = await framed(page, 'JupyterLab of notes')
     await lab.locator('.jp-LauncherCard[data-category=Notebook]').first().click({ timeout: APP_LIMIT_MS })
