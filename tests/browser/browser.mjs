@@ -3,7 +3,8 @@
 // Debian's own Chromium, so that nothing is downloaded. A page that logs an error or throws fails the walk.
 
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { chromium } from 'playwright-core'
@@ -40,6 +41,18 @@ function needed(name) {
 }
 
 /**
+ * A profile with the settings that browsers come with elsewhere. A private window, and Debian's Chromium as it comes,
+ * give framed pages of another site no storage, and `localhost` and the hosts below it are different sites.
+ */
+function ordinaryProfile() {
+  const profile = mkdtempSync(join(tmpdir(), 'berth-browser-'))
+  mkdirSync(join(profile, 'Default'))
+  const preferences = { profile: { block_third_party_cookies: false, cookie_controls_mode: 0 } }
+  writeFileSync(join(profile, 'Default', 'Preferences'), JSON.stringify(preferences))
+  return profile
+}
+
+/**
  * Walks in a fresh browser. `walk` gets a page and `shoot`, which keeps a screenshot.
  *
  * @param {string} name names the screenshots
@@ -48,9 +61,13 @@ function needed(name) {
  * @param {(page: import('playwright-core').Page, shoot: (step: string) => Promise<void>) => Promise<void>} walk
  */
 export async function inBrowser(name, { gatewayGoes = false, ...options }, walk) {
-  const browser = await chromium.launch(CHROMIUM)
+  const profile = ordinaryProfile()
+  const context = await chromium.launchPersistentContext(profile, {
+    ...CHROMIUM,
+    viewport: { width: 1280, height: 800 },
+    ...options,
+  })
   try {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
     const page = await context.newPage()
     page.setDefaultTimeout(LIMIT_MS)
     const errors = watch(page, gatewayGoes)
@@ -66,7 +83,8 @@ export async function inBrowser(name, { gatewayGoes = false, ...options }, walk)
     }
     assert.deepEqual(errors, [], 'the page has errors')
   } finally {
-    await browser.close()
+    await context.close()
+    rmSync(profile, { recursive: true, force: true })
   }
 }
 
