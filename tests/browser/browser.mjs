@@ -105,8 +105,8 @@ function watch(page, gatewayGoes) {
   page.on('console', (message) => {
     if (message.type() !== 'error') return
     const { url } = message.location()
-    // What is framed answers for itself.
-    if (!isOurs(url)) return
+    // What is framed answers for itself; the console has no service worker, whose errors name no address.
+    if (!isOurs(url) || message.text().includes('when fetching the script')) return
     // Not to be signed in is no error, but Chromium logs every answer of that kind as one.
     if (/\/api\/v1\/(me|session)$/.test(url) && message.text().includes('401')) return
     if (gatewayGoes && UNREACHABLE.test(message.text())) return
