@@ -20,7 +20,7 @@ test('a file is edited in VS Code', async () => {
 
     await page.keyboard.press('Control+Backquote')
     await ide.locator('.terminal.xterm .xterm-screen').click({ timeout: APP_LIMIT_MS })
-    await page.keyboard.type('echo $((6*7)) > ~/work/from-terminal\n')
+    await page.keyboard.type('echo $((6*7)) > /userhome/work/from-terminal\n')
     await ide.getByRole('treeitem', { name: 'from-terminal' }).waitFor({ timeout: APP_LIMIT_MS })
     await shoot('2-terminal')
   })

@@ -188,7 +188,7 @@ fn start(agent: &Agent, app: &App) -> Result<(Process, Recipe, u16), AppProblem>
         }
     };
     let directory = match folder {
-        None => around.home_directory(),
+        None => around.lasting_directory(),
         Some(named) => around.folder(named).ok_or_else(|| {
             let message = format!("`{named}` is not a folder in this instance");
             problem("no_folder", &message, "name a folder that is there")

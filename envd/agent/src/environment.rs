@@ -15,6 +15,8 @@ use crate::{
     program::{self, ProgramError},
 };
 
+/// Each user's own storage, in every instance.
+const LASTING: &str = "/userhome";
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// `TERM` where nothing else is said: what the console's terminal and nearly all others speak.
 pub(crate) const DEFAULT_TERM: &str = "xterm-256color";
@@ -93,6 +95,12 @@ impl Surroundings {
     pub(crate) fn home_directory(&self) -> PathBuf {
         let home = Path::new("/").join(self.home());
         if home.is_dir() { home } else { PathBuf::from("/") }
+    }
+
+    /// Where what is made outlives the instance: apps begin here. The home where there is no such folder.
+    pub(crate) fn lasting_directory(&self) -> PathBuf {
+        let lasting = PathBuf::from(LASTING);
+        if lasting.is_dir() { lasting } else { self.home_directory() }
     }
 
     /// A folder as people name it: from the user's home, with or without `~`. `None` if it is not there.

@@ -71,9 +71,18 @@ impl Shared {
         self.signed.set(signed).is_ok()
     }
 
+    /// Who it is, once they may do things: a password that somebody else has seen opens nothing but its own change.
+    pub(super) fn admitted(&self) -> Result<&Signed, Error> {
+        let signed = self.signed().ok_or(Error::Unauthenticated)?;
+        if signed.caller.user.must_change_password {
+            return Err(Error::PasswordChangeRequired);
+        }
+        Ok(signed)
+    }
+
     /// A grant for one channel into the instance that was named at sign-in.
     pub(super) async fn grant(&self, action: Action) -> Result<Grant, Error> {
-        let signed = self.signed().ok_or(Error::Unauthenticated)?;
+        let signed = self.admitted()?;
         let target = signed.target.as_deref().ok_or_else(|| Error::not_found("instance", ""))?;
         self.app.grant(&signed.caller, target, action).await
     }

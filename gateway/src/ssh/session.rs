@@ -123,7 +123,10 @@ async fn serve(
     outbox: &Outbox<'_>,
 ) {
     let interactive = matches!(wanted.what, What::Shell) && wanted.tty.is_some();
-    let target = shared.signed().and_then(|signed| signed.target.clone());
+    let target = match shared.admitted().map(|signed| signed.target.clone()) {
+        Ok(target) => target,
+        Err(error) => return refuse(outbox, &sentence(&error)).await,
+    };
     let target = match target {
         Some(target) => target,
         None if interactive => match menu::choose(shared, inbox, outbox).await {
