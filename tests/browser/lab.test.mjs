@@ -15,6 +15,8 @@ test('a cell runs in JupyterLab', async () => {
     await lab.locator('.jp-LauncherCard[data-category=Notebook]').first().click({ timeout: APP_LIMIT_MS })
     const cell = lab.locator('.jp-Notebook .jp-CodeCell .cm-content').first()
     await cell.click({ timeout: APP_LIMIT_MS })
+    // What is run before the kernel is there is not run at all.
+    await lab.getByText('Python 3 (ipykernel) | Idle').waitFor({ timeout: APP_LIMIT_MS })
     await page.keyboard.type('print(6 * 7, "from a cell")')
     await page.keyboard.press('Shift+Enter')
     const output = lab.locator('.jp-OutputArea-output').getByText('42 from a cell')

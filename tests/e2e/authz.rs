@@ -22,6 +22,7 @@ struct Operation {
     path: String,
     is_web_socket: bool,
     about_an_instance: bool,
+    needs_body: bool,
 }
 
 type Headers<'a> = &'a [(&'static str, &'a str)];
@@ -48,6 +49,7 @@ impl Operation {
                     path: path.clone(),
                     is_web_socket: operation["responses"].get("101").is_some(),
                     about_an_instance: template.starts_with("/api/v1/instances/{name}"),
+                    needs_body: operation["requestBody"]["required"] == true,
                 });
             }
         }
@@ -161,7 +163,13 @@ async fn what_is_not_there_is_not_found() {
     let bearer = format!("Bearer {}", world.token());
     for operation in Operation::all().iter().filter(|operation| operation.about_an_instance) {
         let headers = [("authorization", bearer.as_str())];
-        operation.is_refused(&world, &headers, StatusCode::NOT_FOUND, Code::NotFound).await;
+        // What is asked must make sense before it is looked for.
+        let (status, code) = if operation.needs_body {
+            (StatusCode::BAD_REQUEST, Code::BadBody)
+        } else {
+            (StatusCode::NOT_FOUND, Code::NotFound)
+        };
+        operation.is_refused(&world, &headers, status, code).await;
     }
     for path in ["/api/v1/nothing", "/api/v2/instances", "/api/v1/instances/a/b/c/d"] {
         let url = format!("{}{path}", world.console());

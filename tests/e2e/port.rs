@@ -38,10 +38,14 @@ pub(crate) async fn ask(world: &World, port: u16, path: &str) -> Result<Vec<u8>,
     Ok(answer)
 }
 
-/// An instance `web` that serves `/tmp` with a large file in it.
+/// An instance `web` that serves `/tmp` with a large file in it. Python's server lets five connections wait, and who comes
+/// after them may be sent away; more come at once here.
 async fn serve(world: &World) {
     let script = format!(
-        "head -c 3000000 /dev/zero > /tmp/zeros; exec python3 -m http.server {PORT} --bind 127.0.0.1 -d /tmp"
+        "head -c 3000000 /dev/zero > /tmp/zeros; exec python3 -c 'import socketserver, runpy, sys; \
+         socketserver.TCPServer.request_queue_size = 128; \
+         sys.argv[1:] = [\"{PORT}\", \"--bind\", \"127.0.0.1\", \"-d\", \"/tmp\"]; \
+         runpy.run_module(\"http.server\", run_name=\"__main__\")'"
     );
     let create = ["create", "web", "--image", IMAGE, "--wait", "--", "sh", "-c", &script];
     world.berth(&create).await.succeeded();

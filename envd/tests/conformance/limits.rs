@@ -62,7 +62,10 @@ async fn a_container_has_limits_and_no_more_rights_than_it_needs() {
     let mounts = inspect(&id, "{{range .Mounts}}{{.Destination}} {{.RW}}\n{{end}}");
     let mut mounts: Vec<_> = mounts.lines().collect();
     mounts.sort_unstable();
-    assert_eq!(mounts, ["/.berth/agent false", "/.berth/door false", "/userhome true"]);
+    assert_eq!(
+        mounts,
+        ["/.berth/agent false", "/.berth/door false", "/.berth/tools false", "/userhome true"]
+    );
     let environment = inspect(&id, "{{json .Config.Env}}");
     assert!(!environment.contains("COLOUR"), "the user's variables are the agent's affair: {environment}");
     let inside =
@@ -103,24 +106,31 @@ async fn what_cannot_be_started_says_why() {
 #[tokio::test]
 async fn stale_and_malformed_goals_are_refused() {
     let (cluster, id) = (Cluster::new().await, InstanceId::new());
-    let refused = async |generation: u64, spec: InstanceSpec| {
-        let put = PutInstance { generation, goal: Goal::Stopped, spec };
+    let refused = async |generation: u64, goal: Goal, spec: InstanceSpec| {
+        let put = PutInstance { generation, goal, spec };
         match cluster.client.put(&id, &put).await {
             Err(ClientError::Refused { status, .. }) => Some(status.as_u16()),
             other => other.map(|()| None).unwrap(),
         }
     };
-    assert_eq!(refused(5, spec()).await, None);
-    assert_eq!(refused(4, spec()).await, Some(409));
-    assert_eq!(refused(5, spec()).await, None);
+    assert_eq!(refused(5, Goal::Stopped, spec()).await, None);
+    assert_eq!(refused(4, Goal::Stopped, spec()).await, Some(409));
+    assert_eq!(refused(5, Goal::Stopped, spec()).await, None);
     for key in ["", "..", "../../etc", "a/b", ".ssh", "Alice"] {
-        assert_eq!(refused(6, InstanceSpec { user: key.to_owned(), ..spec() }).await, Some(422), "{key}");
-        let group = refused(6, InstanceSpec { group: key.to_owned(), ..spec() }).await;
+        assert_eq!(
+            refused(6, Goal::Running, InstanceSpec { user: key.to_owned(), ..spec() }).await,
+            Some(422),
+            "{key}"
+        );
+        let group = refused(6, Goal::Running, InstanceSpec { group: key.to_owned(), ..spec() }).await;
         assert_eq!(group, (!key.is_empty()).then_some(422), "{key}");
     }
-    assert_eq!(refused(6, InstanceSpec { hostname: "a b".to_owned(), ..spec() }).await, Some(422));
+    assert_eq!(
+        refused(6, Goal::Running, InstanceSpec { hostname: "a b".to_owned(), ..spec() }).await,
+        Some(422)
+    );
     let large = BTreeMap::from([("X".to_owned(), "x".repeat(2 << 20))]);
-    assert_eq!(refused(6, InstanceSpec { env: large, ..spec() }).await, Some(413));
+    assert_eq!(refused(6, Goal::Running, InstanceSpec { env: large, ..spec() }).await, Some(413));
 }
 
 #[tokio::test]
