@@ -51,9 +51,12 @@ async fn an_older_store_deletes_nothing_and_its_instances_obey() {
         }
     })
     .await;
-    let nodes = world.client().nodes().await.or_fail("list nodes");
-    let unknown: Vec<_> = nodes.iter().flat_map(|node| &node.unknown).map(InstanceId::as_str).collect();
-    assert_eq!(unknown, [new_id.as_str()]);
+    wait_until_agreed("`new` is listed as unknown", LIMIT, async || {
+        let nodes = world.client().nodes().await.or_fail("list nodes");
+        let unknown: Vec<_> = nodes.iter().flat_map(|node| &node.unknown).map(InstanceId::as_str).collect();
+        if unknown == [new_id.as_str()] { Ok(()) } else { Err(format!("{unknown:?}")) }
+    })
+    .await;
     let (_, said) = world.berth(&["nodes"]).await.ended(0);
     assert!(said.contains(new_id.as_str()), "{said}");
     assert_eq!(world.berth(&["exec", "old", "--", "echo", "here"]).await.succeeded(), "here\n");
