@@ -9,7 +9,7 @@ test('a file is edited in VS Code', async () => {
     await signIn(page)
     await page.goto(`${site.url}/instances/code/ide`)
     const ide = await framed(page, 'VS Code of code')
-    await ide.getByRole('treeitem', { name: 'work' }).click({ timeout: APP_LIMIT_MS })
+    await ide.getByRole('treeitem', { name: 'memo' }).click({ timeout: APP_LIMIT_MS })
     await ide.getByRole('treeitem', { name: 'notes.txt' }).dblclick()
     await ide.locator('.monaco-editor .view-line').getByText('first').click()
     await page.keyboard.press('Control+A')
@@ -20,7 +20,7 @@ test('a file is edited in VS Code', async () => {
 
     await page.keyboard.press('Control+Backquote')
     await ide.locator('.terminal.xterm .xterm-screen').click({ timeout: APP_LIMIT_MS })
-    await page.keyboard.type('echo $((6*7)) > /userhome/work/from-terminal\n')
+    await page.keyboard.type('echo $((6*7)) > /userhome/memo/from-terminal\n')
     await ide.getByRole('treeitem', { name: 'from-terminal' }).waitFor({ timeout: APP_LIMIT_MS })
     await shoot('2-terminal')
   })

@@ -77,12 +77,12 @@ async fn a_cell_runs_in_jupyterlab() {
 async fn a_file_is_edited_in_vs_code_and_its_terminal_works() {
     let world = World::start().await;
     create(&world, "code", tests::IMAGE).await;
-    run(&world, "code", &["sh", "-c", "mkdir -p /userhome/work && echo first > /userhome/work/notes.txt"])
+    run(&world, "code", &["sh", "-c", "mkdir -p /userhome/memo && echo first > /userhome/memo/notes.txt"])
         .await;
     walk(&world, "ide").await;
-    let saved = run(&world, "code", &["cat", "/userhome/work/notes.txt"]).await;
+    let saved = run(&world, "code", &["cat", "/userhome/memo/notes.txt"]).await;
     assert!(saved.starts_with("written in the browser"), "{saved}");
-    assert_eq!(run(&world, "code", &["cat", "/userhome/work/from-terminal"]).await, "42\n");
+    assert_eq!(run(&world, "code", &["cat", "/userhome/memo/from-terminal"]).await, "42\n");
 }
 
 /// Writes the events of a short training run without any framework.
