@@ -21,6 +21,16 @@ test('the mouse moves on the desktop', async () => {
       const canvas = document.querySelector('canvas')
       return canvas.width === canvas.clientWidth && canvas.width !== 1440
     })
+    // Then it is painted: a screen without a desktop on it has one colour.
+    await page.waitForFunction(
+      () => {
+        const canvas = document.querySelector('canvas')
+        const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+        return new Set(new Uint32Array(pixels.data.buffer)).size > 16
+      },
+      null,
+      { timeout: APP_LIMIT_MS },
+    )
     const box = await screen.boundingBox()
     const x = Math.round(box.width / 2)
     const y = Math.round(box.height / 2)

@@ -1,12 +1,11 @@
 //! The audit log and `kill -9`: whoever has got an answer finds it in the log.
 
 use gateway_api::{
-    CreateInstance,
     audit::{AuditQuery, AuditResult},
     client::{Client, ClientError},
     people::AddUser,
 };
-use tests::{OrFail as _, World};
+use tests::{OrFail as _, World, wanted};
 
 /// An act, what it is done to, and how it ends.
 const ACTS: [(&str, &str, AuditResult); 7] = [
@@ -37,19 +36,6 @@ async fn act(world: &World, act: &str, object: &str) -> Result<(), ClientError> 
             Client::new(world.console(), signed_in.token)?.sign_out().await
         }
         other => panic!("what is `{other}`?"),
-    }
-}
-
-fn wanted(name: &str) -> CreateInstance {
-    CreateInstance {
-        name: name.to_owned(),
-        image: None,
-        cpus: 0.5,
-        memory_bytes: 64 << 20,
-        shm_bytes: None,
-        gpus: 0,
-        env: [].into(),
-        command: Vec::new(),
     }
 }
 

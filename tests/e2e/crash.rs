@@ -14,11 +14,11 @@ use std::{
 
 use futures_util::future::join_all;
 use gateway_api::{
-    Action, Code, CreateInstance, Goal, Instance, Status,
+    Action, Code, Goal, Instance, Status,
     client::{Client, ClientError},
 };
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
-use tests::{OrFail as _, World, engine, wait_until_agreed};
+use tests::{OrFail as _, World, engine, wait_until_agreed, wanted};
 use tokio::time::sleep;
 
 const WORKERS: u64 = 4;
@@ -133,19 +133,6 @@ impl History {
     /// Whether there may be something of that name.
     fn may_exist(&self, name: &str) -> bool {
         self.fates.borrow().get(name).is_some_and(|fates| fates.iter().any(|fate| *fate != Fate::Absent))
-    }
-}
-
-fn wanted(name: &str) -> CreateInstance {
-    CreateInstance {
-        name: name.to_owned(),
-        image: None,
-        cpus: 0.5,
-        memory_bytes: 64 << 20,
-        shm_bytes: None,
-        gpus: 0,
-        env: [].into(),
-        command: Vec::new(),
     }
 }
 

@@ -1,22 +1,9 @@
 //! A full disk: what needs room is refused in plain words, nothing is half made, and it passes with the shortage.
 
-use gateway_api::{Code, CreateInstance, Goal, Status};
-use tests::{LIMIT, OrFail as _, Setup, World, wait_until};
+use gateway_api::{Code, Goal, Status};
+use tests::{LIMIT, OrFail as _, Setup, World, wait_until, wanted};
 
 const DISK_BYTES: u64 = 16 << 20;
-
-fn wanted(name: &str) -> CreateInstance {
-    CreateInstance {
-        name: name.to_owned(),
-        image: None,
-        cpus: 0.5,
-        memory_bytes: 64 << 20,
-        shm_bytes: None,
-        gpus: 0,
-        env: [].into(),
-        command: Vec::new(),
-    }
-}
 
 #[tokio::test]
 async fn a_full_disk_refuses_and_leaves_nothing_half_made() {

@@ -3,25 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use gateway_api::{CreateInstance, Goal, Instance, Status, instance::WaitReason, node::NodeState};
+use gateway_api::{Goal, Instance, Status, instance::WaitReason, node::NodeState};
 use tests::{
     LIMIT, OrFail as _, Setup, World,
     engine::{self, PrivateEngine, Valve},
-    wait_until, wait_until_agreed,
+    wait_until, wait_until_agreed, wanted,
 };
-
-fn wanted(name: &str) -> CreateInstance {
-    CreateInstance {
-        name: name.to_owned(),
-        image: None,
-        cpus: 0.5,
-        memory_bytes: 64 << 20,
-        shm_bytes: None,
-        gpus: 0,
-        env: [].into(),
-        command: Vec::new(),
-    }
-}
 
 fn on_engine(socket: PathBuf, image: Option<&str>) -> Setup {
     let config = image.map(|image| format!("[gateway]\ndefault_image = \"{image}\"\n")).unwrap_or_default();

@@ -2,21 +2,8 @@
 
 use std::process::Stdio;
 
-use gateway_api::{CreateInstance, Status};
-use tests::{LIMIT, OrFail as _, Screen, World, engine, wait_until};
-
-fn wanted(name: &str) -> CreateInstance {
-    CreateInstance {
-        name: name.to_owned(),
-        image: None,
-        cpus: 0.5,
-        memory_bytes: 256 << 20,
-        shm_bytes: None,
-        gpus: 0,
-        env: [].into(),
-        command: Vec::new(),
-    }
-}
+use gateway_api::Status;
+use tests::{LIMIT, OrFail as _, Screen, World, engine, wait_until, wanted};
 
 async fn wait_until_running(world: &World, name: &str) {
     let client = world.client();

@@ -21,6 +21,8 @@ mod wait;
 mod web;
 mod world;
 
+use gateway_api::CreateInstance;
+
 pub use self::{
     fail::OrFail,
     program::Program,
@@ -34,3 +36,17 @@ pub use self::{
 
 /// The image that instances of these tests start from; `make images` makes it.
 pub const IMAGE: &str = "localhost/berth/base:latest";
+
+/// A small instance without a command.
+pub fn wanted(name: &str) -> CreateInstance {
+    CreateInstance {
+        name: name.to_owned(),
+        image: None,
+        cpus: 0.5,
+        memory_bytes: 64 << 20,
+        shm_bytes: None,
+        gpus: 0,
+        env: [].into(),
+        command: Vec::new(),
+    }
+}

@@ -4,16 +4,11 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::Duration,
 };
 
 use gateway_api::ssh::{AddSshKey, SshKey};
-use tokio::io::AsyncWriteExt as _;
 
 use crate::{OrFail as _, Ran, World};
-
-/// How long one client may take.
-const CLIENT_LIMIT: Duration = Duration::from_secs(90);
 
 /// A user's laptop: a key, the host key that it trusts, and the clients that are installed here.
 #[derive(Debug)]
@@ -145,22 +140,6 @@ impl<'a> Laptop<'a> {
     /// Runs any client to its end.
     pub async fn run(&self, command: Command, input: &[u8]) -> Ran {
         let line = format!("{command:?}");
-        let mut child = tokio::process::Command::from(command)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .or_fail(&line);
-        let stdin = child.stdin.take();
-        let feed = async {
-            if let Some(mut stdin) = stdin {
-                let _ = stdin.write_all(input).await;
-            }
-        };
-        let both = async { tokio::join!(feed, child.wait_with_output()).1 };
-        let output = tokio::time::timeout(CLIENT_LIMIT, both).await.or_fail(&line).or_fail(&line);
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ran::new(output.status.code(), text(output.stdout), text(output.stderr), line)
+        Ran::to_its_end(command, line, input).await
     }
 }

@@ -54,7 +54,7 @@ pub struct Setup {
     pub disk_bytes: Option<u64>,
 }
 
-/// A `berth` that has ended.
+/// A program that has ended.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -329,7 +329,21 @@ impl World {
     /// Runs `berth` with `input` on its standard input.
     pub async fn berth_with(&self, arguments: &[&str], input: &[u8]) -> Ran {
         let line = format!("berth {}", arguments.join(" "));
-        let mut child = tokio::process::Command::from(self.berth_command(arguments))
+        Ran::to_its_end(self.berth_command(arguments), line, input).await
+    }
+
+    fn berth_command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        let mut command = self.program("berth");
+        command.args(arguments).env("BERTH_CONFIG", self.directory.path().join("berth-config.toml"));
+        command.env("BERTH_LANG", "en").env("NO_COLOR", "1");
+        command
+    }
+}
+
+impl Ran {
+    /// Runs `command` with `input` on its standard input; `line` is what it is called when it fails.
+    pub(crate) async fn to_its_end(command: Command, line: String, input: &[u8]) -> Self {
+        let mut child = tokio::process::Command::from(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -346,20 +360,7 @@ impl World {
         let both = async { tokio::join!(feed, child.wait_with_output()).1 };
         let output = tokio::time::timeout(COMMAND_LIMIT, both).await.or_fail(&line).or_fail(&line);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr), line }
-    }
-
-    fn berth_command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
-        let mut command = self.program("berth");
-        command.args(arguments).env("BERTH_CONFIG", self.directory.path().join("berth-config.toml"));
-        command.env("BERTH_LANG", "en").env("NO_COLOR", "1");
-        command
-    }
-}
-
-impl Ran {
-    pub(crate) fn new(code: Option<i32>, stdout: String, stderr: String, line: String) -> Self {
-        Self { code, stdout, stderr, line }
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr), line }
     }
 
     /// Fails the test unless it succeeded; what it printed.

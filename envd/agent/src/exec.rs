@@ -12,7 +12,7 @@
 use std::{
     io,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
-    process::Stdio,
+    process::{Command, Stdio},
     time::Duration,
 };
 
@@ -83,24 +83,38 @@ pub(crate) fn start(agent: &Agent, call: &Exec) -> Result<Process, Refused> {
     let mut command = around.command(&call.argv, &directory, call.tty.is_some())?;
     let system = |error| StartError::System(call.argv.first().cloned().unwrap_or_default(), error);
 
-    let (child, ends) = if let Some(tty) = &call.tty {
-        let size = Size { cols: tty.cols, rows: tty.rows };
-        let (pty, theirs) = pty::open(size, around.account.uid).map_err(system)?;
-        let streams = Streams::terminal(theirs).map_err(system)?;
-        (agent.children.spawn(&mut command, streams).map_err(system)?, Ends::Tty(pty))
-    } else {
-        let streams =
-            Streams { stdin: Stdio::piped(), stdout: Stdio::piped(), stderr: Stdio::piped(), tty: false };
-        let mut child = agent.children.spawn(&mut command, streams).map_err(system)?;
-        let ends = Ends::pipes(&mut child.pipes).map_err(system)?;
-        (child, ends)
+    let terminal = match &call.tty {
+        Some(tty) => {
+            let size = Size { cols: tty.cols, rows: tty.rows };
+            Some(pty::open(size, around.account.uid).map_err(system)?)
+        }
+        None => None,
     };
-    Ok(Process { pid: child.pid, ended: child.ended, ends, manner: Manner::Exec })
+    Ok(Process::spawn(agent, &mut command, terminal, Manner::Exec).map_err(system)?)
 }
 
 // === impl Process ===
 
 impl Process {
+    /// Starts `command` on a terminal (ours, and theirs), or on pipes where there is none.
+    pub(crate) fn spawn(
+        agent: &Agent,
+        command: &mut Command,
+        terminal: Option<(Pty, OwnedFd)>,
+        manner: Manner,
+    ) -> io::Result<Self> {
+        let (child, ends) = if let Some((pty, theirs)) = terminal {
+            (agent.children.spawn(command, Streams::terminal(theirs)?)?, Ends::Tty(pty))
+        } else {
+            let streams =
+                Streams { stdin: Stdio::piped(), stdout: Stdio::piped(), stderr: Stdio::piped(), tty: false };
+            let mut child = agent.children.spawn(command, streams)?;
+            let ends = Ends::pipes(&mut child.pipes)?;
+            (child, ends)
+        };
+        Ok(Self { pid: child.pid, ended: child.ended, ends, manner })
+    }
+
     /// Carries the streams until the process has ended or the gateway is gone.
     pub(crate) async fn serve(mut self, agent: &Agent, stream: UnixStream) -> Result<(), ProtocolError> {
         let served = self.carry(agent, stream).await;

@@ -6,16 +6,14 @@ use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::OsStringExt as _,
     path::Path,
-    process::Stdio,
 };
 
 use envd_api::agent::Session;
 
 use crate::{
     Agent,
-    children::Streams,
     environment::{StartError, Surroundings},
-    exec::{Ends, Manner, Process},
+    exec::{Manner, Process},
     link::Refused,
     program, pty,
 };
@@ -34,8 +32,9 @@ pub(crate) fn start(agent: &Agent, call: &Session) -> Result<Process, Refused> {
     let terminal = match &call.tty {
         Some(tty) => {
             let opened = pty::open_with(tty.size, around.account.uid, &tty.modes).map_err(system)?;
-            around.env.insert("SSH_TTY".to_owned(), opened.2.clone());
-            Some(opened)
+            let (pty, theirs, name) = opened;
+            around.env.insert("SSH_TTY".to_owned(), name);
+            Some((pty, theirs))
         }
         None => None,
     };
@@ -46,17 +45,7 @@ pub(crate) fn start(agent: &Agent, call: &Session) -> Result<Process, Refused> {
         None => vec![login_name(&shell)],
     };
     let mut command = around.program(&shell, &argv, &around.home_directory(), terminal.is_some());
-    let (child, ends) = if let Some((pty, theirs, _)) = terminal {
-        let streams = Streams::terminal(theirs).map_err(system)?;
-        (agent.children.spawn(&mut command, streams).map_err(system)?, Ends::Tty(pty))
-    } else {
-        let streams =
-            Streams { stdin: Stdio::piped(), stdout: Stdio::piped(), stderr: Stdio::piped(), tty: false };
-        let mut child = agent.children.spawn(&mut command, streams).map_err(system)?;
-        let ends = Ends::pipes(&mut child.pipes).map_err(system)?;
-        (child, ends)
-    };
-    Ok(Process { pid: child.pid, ended: child.ended, ends, manner: Manner::Session })
+    Ok(Process::spawn(agent, &mut command, terminal, Manner::Session).map_err(system)?)
 }
 
 /// The name that makes a shell a login shell, such as `-bash`.
