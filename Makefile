@@ -54,13 +54,15 @@ test: docker tools-begin build images browser test-packages ## do all set-up and
 	  cargo test --release --workspace --no-fail-fast; \
 	fi
 
-test-long: docker build images test-packages ## the tests that take long: a hundred kills, ten thousand odd requests
+test-long: docker build images test-packages ## the tests that take long: kills, odd requests and refusals by the thousand
 	$(call step,test: a hundred kills)
 	@export BERTH_BIN="$(CURDIR)/bin" BERTH_CRASH_ROUNDS=$${BERTH_CRASH_ROUNDS:-100}; \
 	cargo test --release --workspace --test e2e -- crash:: --nocapture
 	$(call step,test: ten thousand odd requests)
 	@deploy/up/packages.sh python3-venv
 	@BERTH_BIN="$(CURDIR)/bin" tests/schemathesis/run.sh
+	$(call step,test: four thousand refused sign-ins)
+	@BERTH_BIN="$(CURDIR)/bin" tests/timing/run.sh
 
 check: web deny advisories scripts ## formats, lints, types, licences; warnings are errors
 	$(call step,check: format)

@@ -8,9 +8,9 @@ pub(crate) mod docker;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use bytes::Bytes;
-use envd_api::control::{DiskLimit, Failure, InstanceSpec, LocalImage, Tenants};
+use envd_api::control::{Failure, InstanceSpec, LocalImage, Tenants};
 use futures_util::Stream;
-use gateway_api::InstanceId;
+use gateway_api::{InstanceId, node::DiskLimit};
 use jiff::Timestamp;
 
 use crate::disk::Measured;

@@ -1,7 +1,10 @@
-//! The container engine is killed, hangs or talks nonsense: lists answer, acts are taken and say what they wait for,
+//! The container engine is killed, hangs, is slow or talks nonsense: lists answer, acts are taken and say what they wait for,
 //! and all goes on by itself when the engine is back.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use gateway_api::{Goal, Instance, Status, instance::WaitReason, node::NodeState};
 use tests::{
@@ -9,6 +12,9 @@ use tests::{
     engine::{self, PrivateEngine, Valve},
     wait_until, wait_until_agreed, wanted,
 };
+
+/// How long a slow engine takes for each request: well within what envd waits for an answer.
+const SLOW: Duration = Duration::from_secs(2);
 
 fn on_engine(socket: PathBuf, image: Option<&str>) -> Setup {
     let config = image.map(|image| format!("[gateway]\ndefault_image = \"{image}\"\n")).unwrap_or_default();
@@ -133,4 +139,27 @@ async fn an_engine_that_hangs_or_talks_nonsense_is_waited_for() {
     states.sort_unstable();
     assert_eq!(states, ["exited", "running"]);
     assert_eq!(world.berth(&["exec", "late", "--", "echo", "here"]).await.succeeded(), "here\n");
+}
+
+#[tokio::test]
+async fn a_slow_engine_makes_acts_slow_and_nothing_else() {
+    let valve = Valve::new(Path::new(engine::SOCKET));
+    let world = World::start_with(on_engine(valve.socket(), None)).await;
+    world.berth(&["create", "runs", "--wait"]).await.succeeded();
+
+    valve.slow_down(SLOW);
+    wait_until("the engine is slow", LIMIT, async || (valve.held() > 0).then_some(())).await;
+    world.client().create_instance(&wanted("late")).await.or_fail("create an instance");
+    world.client().stop_instance("runs").await.or_fail("stop an instance");
+    let waiting = world.client().instances().await.or_fail("list instances");
+    assert!(waiting.iter().any(|instance| instance.status.word() != "running"), "{waiting:?}");
+    wait_for(&world, "late", "running").await;
+    wait_for(&world, "runs", "stopped").await;
+    assert_eq!(world.unwell().await.or_fail("ask how it is"), [] as [&str; 0]);
+    assert_eq!(world.berth(&["exec", "late", "--", "echo", "here"]).await.succeeded(), "here\n");
+    world.berth(&["rm", "late"]).await.succeeded();
+    wait_until("one container is left", LIMIT, async || {
+        (engine::listed(&world.cluster()).len() == 1).then_some(())
+    })
+    .await;
 }

@@ -4,13 +4,12 @@
 #
 #   tests/schemathesis/run.sh [REQUESTS]     [10000]
 #
-# BERTH_BIN: where gateway and berth are [bin]; BERTH_CACHE: where the virtual environment is kept.
+# BERTH_CACHE: where the virtual environment is kept.
 
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 wanted=${1:-10000}
-bin=$(realpath "${BERTH_BIN:-bin}")
 description=$PWD/gateway/api/openapi.json
 version=4.32.5
 venv=${BERTH_CACHE:-$HOME/.cache/berth}/schemathesis-$version
@@ -21,33 +20,8 @@ if [[ ! -x $venv/bin/schemathesis ]]; then
   "$venv/bin/pip" install --quiet "schemathesis==$version"
 fi
 
-data=$(mktemp -d)
-gateway=
-finish() {
-  [[ -z $gateway ]] || kill "$gateway" 2>/dev/null || true
-  rm -rf "$data"
-}
-trap finish EXIT
-
-export BERTH_DATA=$data BERTH_CONFIG=$data/cli.toml BERTH_LANG=en
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-url=http://127.0.0.1:$port
-BERTH_HTTP=127.0.0.1:$port "$bin/gateway" >"$data/out" 2>"$data/log" &
-gateway=$!
-for _ in $(seq 100); do
-  grep -q Password "$data/out" && break
-  kill -0 "$gateway" || { cat "$data/log"; exit 1; }
-  sleep 0.1
-done
-
-# One account for each role, with a password of its own; the commands keep their own sign-in, requests get a token each.
-login() {
-  printf '%s\n' "$2" | BERTH_CONFIG=$data/$1.toml "$bin/berth" login "$url" -u "$1" --password-stdin 2>/dev/null
-  curl -fsS -X PUT -H "Authorization: Bearer $(token "$1")" -H 'Content-Type: application/json' \
-    -d "{\"old\": \"$2\", \"new\": \"$2-of-my-own\"}" "$url/api/v1/me/password"
-}
-token() { sed -n 's/^token = "\(.*\)"$/\1/p' "$data/$1.toml"; }
-login admin "$(awk '/^Password/ { print $2 }' "$data/out")"
+# shellcheck source=tests/gateway-alone.sh
+source tests/gateway-alone.sh
 for role in user leader; do
   login "some-$role" "$(BERTH_CONFIG=$data/admin.toml "$bin/berth" user add "some-$role" --role "$role" 2>/dev/null)"
 done
@@ -76,8 +50,8 @@ for who in nobody some-user some-leader admin; do
   tail -n 2 "$data/$who.txt" >&2
 done
 
-kill -0 "$gateway" || { echo "error: the gateway is gone" >&2; tail "$data/log" >&2; exit 1; }
-python3 - "$data/log" "$wanted" <<'PY'
+kill -0 "$gateway" || { echo "error: the gateway is gone" >&2; tail "$log" >&2; exit 1; }
+python3 - "$log" "$wanted" <<'PY'
 import collections, json, sys
 statuses, wrong = collections.Counter(), []
 for line in open(sys.argv[1], errors="replace"):

@@ -28,7 +28,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use gateway_api::{Goal, InstanceId};
+use gateway_api::{Goal, InstanceId, node::DiskLimit};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -222,17 +222,6 @@ pub enum Tenants {
     NotApart {
         message: String,
     },
-}
-
-/// How the limit on a container's own files is kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum DiskLimit {
-    /// Measured by the clock; an instance over its limit is stopped.
-    #[default]
-    Polled,
-    /// The file system refuses to write more.
-    Hard,
 }
 
 /// The most bytes in one log record.

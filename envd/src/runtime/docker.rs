@@ -26,10 +26,11 @@ use bollard::{
         RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
     },
 };
-use envd_api::control::{DiskLimit, LocalImage, Tenants};
+use envd_api::control::{LocalImage, Tenants};
 use futures_util::{Stream, StreamExt};
 use gateway_api::{
     InstanceId,
+    node::DiskLimit,
     stream::{STDERR, STDOUT},
 };
 use ipnet::Ipv4Net;

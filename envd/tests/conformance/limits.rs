@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use envd_api::{
     client::ClientError,
-    control::{DiskLimit, EngineState, Failure, InstanceSpec, Observation, Observed, PutInstance},
+    control::{EngineState, Failure, InstanceSpec, Observation, Observed, PutInstance},
 };
-use gateway_api::{Goal, InstanceId};
+use gateway_api::{Goal, InstanceId, node::DiskLimit};
 
 use crate::cluster::{Cluster, docker, inspect, name, spec};
 

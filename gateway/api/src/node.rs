@@ -13,6 +13,8 @@ pub struct Node {
     pub cpus: f64,
     pub memory_bytes: u64,
     pub gpus: u32,
+    #[serde(default)]
+    pub disk_limit: DiskLimit,
     /// For admins: what runs or rests on it for instances that the store does not know, as after a backup of the store
     /// was restored. Nothing ever touches it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -26,4 +28,15 @@ pub struct Node {
 pub enum NodeState {
     Ready,
     Unwell { message: String },
+}
+
+/// How the limit on the files that an instance makes outside its storage is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DiskLimit {
+    /// Measured by the clock; an instance over its limit is stopped.
+    #[default]
+    Polled,
+    /// The file system refuses to write more.
+    Hard,
 }

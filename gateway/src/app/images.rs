@@ -51,6 +51,7 @@ impl App {
                 cpus: node.cpus,
                 memory_bytes: node.memory_bytes,
                 gpus: node.gpus,
+                disk_limit: node.disk,
                 unknown: if policy::administer(caller).is_ok() { self.cluster.unknown() } else { Vec::new() },
             }
         });

@@ -14,7 +14,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use gateway_api::{UserName, ssh::SshDoor};
+use gateway_api::{UserName, node::DiskLimit, ssh::SshDoor};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use tokio::sync::Notify;
 
@@ -68,6 +68,14 @@ pub(crate) struct App {
 pub(crate) struct PartHealth {
     pub(crate) name: &'static str,
     pub(crate) trouble: Option<String>,
+    /// What is worth knowing while it is well.
+    pub(crate) note: Option<&'static str>,
+}
+
+impl PartHealth {
+    fn new(name: &'static str, trouble: Option<String>) -> Self {
+        Self { name, trouble, note: None }
+    }
 }
 
 impl App {
@@ -106,14 +114,21 @@ impl App {
             Health::EngineUnreachable { message } => (None, Some(message)),
         };
         let mut parts = vec![
-            PartHealth { name: "store", trouble: store },
-            PartHealth { name: "cluster", trouble: cluster },
-            PartHealth { name: "engine", trouble: engine },
-            PartHealth { name: "tenants", trouble: self.cluster.tenants_trouble() },
-            PartHealth { name: "disk", trouble: disk(&self.config.data) },
+            PartHealth::new("store", store),
+            PartHealth::new("cluster", cluster),
+            PartHealth::new("engine", engine),
+            PartHealth::new("tenants", self.cluster.tenants_trouble()),
+            PartHealth::new("disk", disk(&self.config.data)),
         ];
+        if let Some(node) = self.cluster.node() {
+            let note = Some(match node.disk {
+                DiskLimit::Hard => "hard: the file system refuses what is over an instance's limit",
+                DiskLimit::Polled => "polled: an instance found over its limit is stopped",
+            });
+            parts.push(PartHealth { name: "disk_limit", trouble: None, note });
+        }
         if let Some(certificates) = self.certificates.get() {
-            parts.push(PartHealth { name: "tls", trouble: certificates.trouble() });
+            parts.push(PartHealth::new("tls", certificates.trouble()));
         }
         parts
     }

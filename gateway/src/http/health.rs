@@ -32,7 +32,11 @@ pub(super) async fn healthz(State(app): State<Arc<App>>) -> (StatusCode, Json<He
         .health()
         .await
         .into_iter()
-        .map(|part| Part { name: part.name, ok: part.trouble.is_none(), message: part.trouble })
+        .map(|part| Part {
+            name: part.name,
+            ok: part.trouble.is_none(),
+            message: part.trouble.or(part.note.map(ToOwned::to_owned)),
+        })
         .collect();
     let well = parts.iter().all(|part| part.ok);
     (if well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(Health { parts }))

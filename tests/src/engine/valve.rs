@@ -1,5 +1,5 @@
-//! A valve in the pipe between envd and its engine: the engine seems to hang, or to talk nonsense, while nothing at all
-//! is done to it.
+//! A valve in the pipe between envd and its engine: the engine seems to hang, to be slow, or to talk nonsense, while
+//! nothing at all is done to it.
 //!
 //! Threads and blocking calls, so that it goes on whatever the test itself is busy with.
 
@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
+    time::Duration,
 };
 
 use tempfile::TempDir;
@@ -38,7 +39,7 @@ struct Shared {
 #[derive(Debug)]
 struct Now {
     mode: Mode,
-    /// Requests that came while it hung, and have got no answer.
+    /// Requests that came while it hung or was slow.
     held: usize,
     /// Answers that were nonsense.
     nonsense: usize,
@@ -48,6 +49,7 @@ struct Now {
 enum Mode {
     Open,
     Hung,
+    Slow(Duration),
     Nonsense,
     Over,
 }
@@ -76,6 +78,11 @@ impl Valve {
         self.turn(Mode::Hung);
     }
 
+    /// Every request takes so long to get through.
+    pub fn slow_down(&self, delay: Duration) {
+        self.turn(Mode::Slow(delay));
+    }
+
     /// Every request gets an answer that makes no sense.
     pub fn talk_nonsense(&self) {
         self.turn(Mode::Nonsense);
@@ -86,7 +93,7 @@ impl Valve {
         self.turn(Mode::Open);
     }
 
-    /// Requests that wait for an answer since it hangs.
+    /// Requests that were held back since it hangs or is slow.
     pub fn held(&self) -> usize {
         self.shared.now().held
     }
@@ -117,11 +124,17 @@ impl Shared {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits while it hangs.
+    /// Waits while it hangs, and for a while when it is slow.
     fn pass(&self, is_request: bool) -> Mode {
         let mut now = self.now();
-        if now.mode == Mode::Hung && is_request {
+        if matches!(now.mode, Mode::Hung | Mode::Slow(_)) && is_request {
             now.held += 1;
+        }
+        if let Mode::Slow(delay) = now.mode
+            && is_request
+        {
+            let waited = self.changed.wait_timeout_while(now, delay, |now| now.mode == Mode::Slow(delay));
+            now = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         while now.mode == Mode::Hung {
             now = self.changed.wait(now).unwrap_or_else(PoisonError::into_inner);
@@ -150,7 +163,7 @@ fn carry(mut from: UnixStream, mut to: UnixStream, shared: &Shared, is_request: 
     let mut bytes = [0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut bytes) {
         match shared.pass(is_request) {
-            Mode::Open | Mode::Hung => {
+            Mode::Open | Mode::Hung | Mode::Slow(_) => {
                 if to.write_all(&bytes[..read]).is_err() {
                     break;
                 }

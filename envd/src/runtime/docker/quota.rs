@@ -3,7 +3,7 @@
 use std::fs;
 
 use bollard::models::SystemInfo;
-use envd_api::control::DiskLimit;
+use gateway_api::node::DiskLimit;
 
 pub(super) fn limit(info: &SystemInfo) -> DiskLimit {
     let status = info.driver_status.iter().flatten();

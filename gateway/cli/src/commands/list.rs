@@ -210,15 +210,18 @@ fn node_table(nodes: &[Node], words: Words) -> String {
             node.cpus.to_string(),
             size::display(node.memory_bytes),
             node.gpus.to_string(),
+            words.disk_limit(node.disk_limit).to_owned(),
         ]
     };
-    let titles = [Title::Name, Title::State, Title::Cpus, Title::Memory, Title::Gpus];
+    let titles = [Title::Name, Title::State, Title::Cpus, Title::Memory, Title::Gpus, Title::DiskLimit];
     output::table(words, titles, nodes.iter().map(row))
 }
 
 #[cfg(test)]
 mod tests {
-    use gateway_api::{CreateInstance, Goal, InstanceId, instance::Status as State, instance::WaitReason};
+    use gateway_api::{
+        CreateInstance, Goal, InstanceId, instance::Status as State, instance::WaitReason, node::DiskLimit,
+    };
 
     use super::*;
     use crate::words::Language;
@@ -287,16 +290,20 @@ mod tests {
             let images =
                 [image("localhost/berth/base:12", true), image("docker.io/library/python:3.12", false)];
             text.push(image_table(&images, words, now));
-            let node = |state| Node {
+            let node = |state, disk_limit| Node {
                 name: "node-1".to_owned(),
                 state,
                 cpus: 2.0,
                 memory_bytes: 8 << 30,
                 gpus: 0,
+                disk_limit,
                 unknown: Vec::new(),
             };
             let unwell = NodeState::Unwell { message: "the engine does not answer".to_owned() };
-            text.push(node_table(&[node(NodeState::Ready), node(unwell)], words));
+            text.push(node_table(
+                &[node(NodeState::Ready, DiskLimit::Hard), node(unwell, DiskLimit::Polled)],
+                words,
+            ));
             text.push(words.unknown_container("ins_01a1e31bfd8875b1bbc610ae0f8cf18e"));
         }
         insta::assert_snapshot!(text.join("\n\n"));

@@ -1,6 +1,6 @@
 //! States in words, and the titles of tables.
 
-use gateway_api::{Instance, Status, instance::WaitReason};
+use gateway_api::{Instance, Status, instance::WaitReason, node::DiskLimit};
 
 use super::{
     Language::{Chinese, English},
@@ -109,6 +109,13 @@ impl Words {
         }
     }
 
+    pub(crate) fn disk_limit(self, limit: DiskLimit) -> &'static str {
+        match limit {
+            DiskLimit::Hard => self.pick("writes over it fail", "超限即无法写入"),
+            DiskLimit::Polled => self.pick("measured regularly, over it stops", "定期检查，超限即停止"),
+        }
+    }
+
     pub(crate) fn unknown_container(self, instance: &str) -> String {
         match self.0 {
             English => format!(
@@ -152,6 +159,7 @@ impl Words {
             Title::Viewers => self.pick("VIEWERS", "查看者"),
             Title::Outcome => self.pick("RESULT", "结果"),
             Title::Kind => self.pick("KIND", "类型"),
+            Title::DiskLimit => self.pick("DISK LIMIT", "磁盘上限"),
             Title::Fingerprint => self.pick("FINGERPRINT", "指纹"),
         }
     }
@@ -191,4 +199,5 @@ pub(crate) enum Title {
     Outcome,
     Kind,
     Fingerprint,
+    DiskLimit,
 }

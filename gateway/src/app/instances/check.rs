@@ -121,7 +121,8 @@ fn gibibytes(bytes: u64) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use envd_api::control::{DiskLimit, EngineState, Tenants};
+    use envd_api::control::{EngineState, Tenants};
+    use gateway_api::node::DiskLimit;
 
     use super::*;
 

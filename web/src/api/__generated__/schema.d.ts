@@ -825,6 +825,11 @@ export interface components {
             /** @description The instance's name; made up if there is none. */
             name?: string | null;
         };
+        /**
+         * @description How the limit on the files that an instance makes outside its storage is kept.
+         * @enum {string}
+         */
+        DiskLimit: "polled" | "hard";
         /** @description The first message of `exec`: what to run. */
         ExecStart: {
             argv: string[];
@@ -955,6 +960,7 @@ export interface components {
         Node: {
             /** Format: double */
             cpus: number;
+            disk_limit?: components["schemas"]["DiskLimit"];
             /** Format: int32 */
             gpus: number;
             /** Format: int64 */
@@ -1063,6 +1069,7 @@ export interface components {
             items: {
                 /** Format: double */
                 cpus: number;
+                disk_limit?: components["schemas"]["DiskLimit"];
                 /** Format: int32 */
                 gpus: number;
                 /** Format: int64 */
