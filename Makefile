@@ -136,7 +136,7 @@ browser:
 
 # What tests make small images and engines of their own from.
 test-packages:
-	@deploy/up/packages.sh busybox-static curl util-linux
+	@deploy/up/packages.sh busybox-static curl pebble util-linux
 
 deny:
 	$(call step,check: dependencies)

@@ -1,5 +1,6 @@
 //! End-to-end walks: what a user does, on real Docker, with the programs as they are shipped.
 
+mod acme;
 mod anyimage;
 mod apps;
 mod audit;

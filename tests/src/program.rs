@@ -27,7 +27,7 @@ impl Program {
     /// Starts `command`. What it logs is appended to `NAME.log` in `logs`, so that one log tells the whole story of a
     /// program that was started again; what it prints goes to `NAME.out`, which begins anew.
     #[track_caller]
-    pub(crate) fn start(name: &'static str, mut command: Command, logs: &Path) -> Self {
+    pub fn start(name: &'static str, mut command: Command, logs: &Path) -> Self {
         let (output, log) = (logs.join(format!("{name}.out")), logs.join(format!("{name}.log")));
         let stdout = File::create(&output).or_fail("make a file for output");
         let stderr = File::options().create(true).append(true).open(&log).or_fail("open a log");
