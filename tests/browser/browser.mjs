@@ -56,11 +56,12 @@ function ordinaryProfile() {
  * Walks in a fresh browser. `walk` gets a page and `shoot`, which keeps a screenshot.
  *
  * @param {string} name names the screenshots
- * @param {import('playwright-core').BrowserContextOptions & { gatewayGoes?: boolean }} options with `gatewayGoes` it is
- *   no error of the page that the gateway cannot be reached
+ * @param {import('playwright-core').BrowserContextOptions & { gatewayGoes?: boolean, sessionEnds?: boolean }} options
+ *   with `gatewayGoes` it is no error of the page that the gateway cannot be reached, with `sessionEnds` none that it
+ *   is refused
  * @param {(page: import('playwright-core').Page, shoot: (step: string) => Promise<void>) => Promise<void>} walk
  */
-export async function inBrowser(name, { gatewayGoes = false, ...options }, walk) {
+export async function inBrowser(name, { gatewayGoes = false, sessionEnds = false, ...options }, walk) {
   const profile = ordinaryProfile()
   const context = await chromium.launchPersistentContext(profile, {
     ...CHROMIUM,
@@ -70,7 +71,7 @@ export async function inBrowser(name, { gatewayGoes = false, ...options }, walk)
   try {
     const page = await context.newPage()
     page.setDefaultTimeout(LIMIT_MS)
-    const errors = watch(page, gatewayGoes)
+    const errors = watch(page, { gatewayGoes, sessionEnds })
     const shoot = async (step) => {
       await page.screenshot({ path: join(screenshots, `${name}-${step}.png`) })
     }
@@ -93,9 +94,9 @@ function isOurs(url) {
   return url === '' || url.startsWith(site.url)
 }
 
-const UNREACHABLE = /net::ERR_(CONNECTION|EMPTY|INCOMPLETE)|WebSocket connection to/
+const UNREACHABLE = /net::ERR_(CONNECTION|EMPTY|INCOMPLETE|INTERNET_DISCONNECTED)|WebSocket connection to/
 
-function watch(page, gatewayGoes) {
+function watch(page, { gatewayGoes, sessionEnds }) {
   const errors = []
   page.on('pageerror', (error) => {
     const said = `${error.stack ?? error}`
@@ -109,17 +110,18 @@ function watch(page, gatewayGoes) {
     if (!isOurs(url) || message.text().includes('when fetching the script')) return
     // Not to be signed in is no error, but Chromium logs every answer of that kind as one.
     if (/\/api\/v1\/(me|session)$/.test(url) && message.text().includes('401')) return
+    if (sessionEnds && message.text().includes('401')) return
     if (gatewayGoes && UNREACHABLE.test(message.text())) return
     errors.push(`${message.text()} (${url})`)
   })
   return errors
 }
 
-/** Signs in. */
-export async function signIn(page) {
+/** Signs in, in English. */
+export async function signIn(page, { user = site.user, password = site.password } = {}) {
   await page.goto(site.url)
-  await page.getByLabel('User name').fill(site.user)
-  await page.getByLabel('Password', { exact: true }).fill(site.password)
+  await page.getByLabel('User name').fill(user)
+  await page.getByLabel('Password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor({ state: 'hidden' })
 }

@@ -16,6 +16,9 @@ test('an instance from its making to its end', async () => {
     await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
     await shoot('1-sign-in')
     await signIn(page)
+    await page.getByRole('heading', { name: 'Hello, admin' }).waitFor()
+    await shoot('2-home')
+    await page.getByRole('link', { name: 'Instances', exact: true }).click()
     await page.getByRole('heading', { name: 'No instances yet' }).waitFor()
     await shoot('2-empty')
 
@@ -66,7 +69,7 @@ test('an instance from its making to its end', async () => {
     await page.getByRole('button', { name: 'Start', exact: true }).click()
     await becomes(page, 'Running')
 
-    await page.getByRole('link', { name: 'Instances' }).click()
+    await page.getByRole('link', { name: 'Instances', exact: true }).click()
     const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'web_1' }) })
     await row.getByText('Running', { exact: true }).waitFor()
     await shoot('8-list')

@@ -12,6 +12,8 @@ const LAB: &str = "localhost/berth/lab:latest";
 const DESKTOP: &str = "localhost/berth/desktop:latest";
 /// How long one walk may take, on a machine that is busy with others.
 const WALK_LIMIT: Duration = Duration::from_mins(4);
+/// The same for one that looks at every page many times.
+const LONG_WALK_LIMIT: Duration = Duration::from_mins(15);
 
 /// Where screenshots are kept: `BERTH_SHOTS`, else beside what cargo builds, never in the clone.
 fn screenshots() -> PathBuf {
@@ -29,6 +31,10 @@ async fn walk(world: &World, name: &str) {
 
 /// The same, on its own: what it returns borrows nothing, so that the world can be changed meanwhile.
 fn walking(world: &World, name: &str) -> impl Future<Output = ()> + use<> {
+    walking_for(world, name, WALK_LIMIT)
+}
+
+fn walking_for(world: &World, name: &str, limit: Duration) -> impl Future<Output = ()> + use<> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
     assert!(
         folder.join("node_modules/playwright-core").exists(),
@@ -43,7 +49,7 @@ fn walking(world: &World, name: &str) -> impl Future<Output = ()> + use<> {
         .env("SIGNALS", world.data())
         .kill_on_drop(true);
     async move {
-        let output = tokio::time::timeout(WALK_LIMIT, node.output()).await;
+        let output = tokio::time::timeout(limit, node.output()).await;
         let output = output.or_fail("wait for the browser").or_fail("run node");
         let told = String::from_utf8_lossy(&output.stdout);
         let more = String::from_utf8_lossy(&output.stderr);
@@ -64,6 +70,23 @@ async fn run(world: &World, name: &str, argv: &[&str]) -> String {
 #[tokio::test]
 async fn the_console_works_in_a_browser() {
     walk(&World::start().await, "console").await;
+}
+
+#[tokio::test]
+async fn every_page_is_sound_in_both_languages_and_themes() {
+    let world = World::start().await;
+    create(&world, "look", tests::IMAGE).await;
+    walking_for(&world, "pages", LONG_WALK_LIMIT).await;
+}
+
+#[tokio::test]
+async fn a_session_that_ends_takes_nothing_with_it() {
+    walk(&World::start().await, "session").await;
+}
+
+#[tokio::test]
+async fn people_are_managed_in_a_browser() {
+    walk(&World::start().await, "people").await;
 }
 
 #[tokio::test]

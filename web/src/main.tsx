@@ -15,6 +15,7 @@ import { ApiError } from './api/client'
 import { Live } from './api/live'
 import { meQuery } from './api/session'
 import { LiveContext } from './app/live-context'
+import { setSessionEnded } from './app/session-ended'
 import { takeTicket, TicketGate } from './app/ticket-gate'
 import { startLanguage } from './i18n/language'
 import { buildRouter, isSignedOut } from './routes'
@@ -29,10 +30,13 @@ function worthRetrying(failures: number, error: Error): boolean {
 }
 
 const cache: QueryClient = new QueryClient({
-  queryCache: new QueryCache({ onError: leaveWhenSignedOut }),
-  mutationCache: new MutationCache({ onError: leaveWhenSignedOut }),
+  queryCache: new QueryCache({ onError: askToSignIn }),
+  mutationCache: new MutationCache({ onError: askToSignIn }),
   defaultOptions: {
+    // A lost network is said at once; nothing waits for it in silence.
+    mutations: { networkMode: 'always' },
     queries: {
+      networkMode: 'always',
       retry: worthRetrying,
       // Events keep the cache true; without them it is read again and again.
       staleTime: POLL_MS,
@@ -43,9 +47,10 @@ const cache: QueryClient = new QueryClient({
 const live: Live = new Live(cache)
 const router = buildRouter(cache)
 
-function leaveWhenSignedOut(error: unknown) {
+function askToSignIn(error: unknown) {
   if (!isSignedOut(error)) return
-  cache.removeQueries({ queryKey: meQuery.queryKey })
+  // Over an open page, which may hold what somebody has typed.
+  if (cache.getQueryData(meQuery.queryKey) !== undefined) return setSessionEnded(true)
   const here = router.state.location
   if (here.pathname !== paths.signIn()) void router.navigate({ href: paths.signIn(here.href) })
 }

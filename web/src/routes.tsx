@@ -20,13 +20,22 @@ import { meQuery } from './api/session'
 import { isTerminalName, MAIN_TERMINAL } from './api/terminal'
 import { Shell } from './app/shell'
 import { Trouble } from './app/trouble'
+import { readSort, type SortSearch } from './app/use-sort'
 import { EnterPage, type EnterSearch } from './pages/enter'
-import { InstancesPage, type InstancesSearch } from './pages/instances'
-import { InstancePage } from './pages/instances/instance'
+import { HomePage } from './pages/home'
+import type { InstancesSearch } from './pages/instances'
+import type { NewInstanceSearch } from './pages/instances/new'
 import { LoginPage, type LoginSearch } from './pages/login'
 import { NotFoundPage } from './pages/not-found'
 import { folderProblem } from './util/folder'
-import { isInstanceTab, paths } from './util/path-builder'
+import { isAdminSection, isInstanceTab, isSettingsSection, paths } from './util/path-builder'
+
+// The first page is Home; each of the others comes with the first visit to it.
+const InstancesPage = lazyRouteComponent(() => import('./pages/instances'), 'InstancesPage')
+const InstancePage = lazyRouteComponent(() => import('./pages/instances/instance'), 'InstancePage')
+const NewInstancePage = lazyRouteComponent(() => import('./pages/instances/new'), 'NewInstancePage')
+const SettingsPage = lazyRouteComponent(() => import('./pages/settings'), 'SettingsPage')
+const AdminPage = lazyRouteComponent(() => import('./pages/admin'), 'AdminPage')
 
 interface Context {
   cache: QueryClient
@@ -35,6 +44,8 @@ interface Context {
 interface TabSearch {
   terminal?: string
   folder?: string
+  /** What is searched for in the log. */
+  find?: string
 }
 
 const root = createRootRouteWithContext<Context>()({ component: Outlet })
@@ -64,9 +75,7 @@ const signedIn = createRoute({
 const home = createRoute({
   getParentRoute: () => signedIn,
   path: '/',
-  beforeLoad: () => {
-    throw redirect({ to: paths.instances() })
-  },
+  component: HomePage,
 })
 
 const SORTABLE = /^-?(name|state|image|age)$/
@@ -82,8 +91,11 @@ const instances = createRoute({
 const newInstance = createRoute({
   getParentRoute: () => signedIn,
   path: '/instances/new',
-  // Its form controls are a good part of the first load, and most visits do not create anything.
-  component: lazyRouteComponent(() => import('./pages/instances/new'), 'NewInstancePage'),
+  validateSearch: ({ from, image }: Record<string, unknown>): NewInstanceSearch => ({
+    ...((typeof from === 'string' || typeof from === 'number') && { from: String(from) }),
+    ...(typeof image === 'string' && { image }),
+  }),
+  component: NewInstancePage,
 })
 
 // One page for all tabs, so that what is framed in one is still there after a look at another.
@@ -104,10 +116,58 @@ const instanceOverview = createRoute({ getParentRoute: () => instance, path: '/'
 const instanceTab = createRoute({
   getParentRoute: () => instance,
   path: '/$tab',
-  validateSearch: ({ terminal, folder }: Record<string, unknown>): TabSearch => ({
+  validateSearch: ({ terminal, folder, find }: Record<string, unknown>): TabSearch => ({
+    ...((typeof find === 'string' || typeof find === 'number') && { find: String(find) }),
     ...(isTerminalName(terminal) && { terminal }),
     ...(typeof folder === 'string' && folderProblem(folder) === null && { folder }),
   }),
+})
+
+const settings = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/settings',
+  beforeLoad: ({ location }) => {
+    if (location.pathname.replace(/\/$/, '') === '/settings') throw redirect({ to: paths.settings() })
+  },
+})
+
+const settingsSection = createRoute({
+  getParentRoute: () => settings,
+  path: '/$section',
+  component: function Section() {
+    const { section } = settingsSection.useParams()
+    return isSettingsSection(section) ? <SettingsPage section={section} /> : <NotFoundPage />
+  },
+})
+
+interface AdminSearch extends SortSearch {
+  actor?: string
+  act?: string
+  days?: string
+}
+
+const admin = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/admin',
+  beforeLoad: ({ location }) => {
+    if (location.pathname.replace(/\/$/, '') === '/admin') throw redirect({ to: paths.admin() })
+  },
+})
+
+const adminSection = createRoute({
+  getParentRoute: () => admin,
+  path: '/$section',
+  validateSearch: ({ sort, actor, act, days }: Record<string, unknown>): AdminSearch => ({
+    ...readSort(sort),
+    // A number is a name too, to whoever reads the address.
+    ...((typeof actor === 'string' || typeof actor === 'number') && { actor: String(actor) }),
+    ...(typeof act === 'string' && { act }),
+    ...((typeof days === 'string' || typeof days === 'number') && { days: String(days) }),
+  }),
+  component: function Section() {
+    const { section } = adminSection.useParams()
+    return isAdminSection(section) ? <AdminPage section={section} /> : <NotFoundPage />
+  },
 })
 
 const enter = createRoute({
@@ -150,6 +210,8 @@ export function buildRouter(cache: QueryClient) {
         instances,
         newInstance,
         instance.addChildren([instanceOverview, instanceTab]),
+        settings.addChildren([settingsSection]),
+        admin.addChildren([adminSection]),
         enter,
       ]),
     ]),

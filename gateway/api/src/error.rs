@@ -81,13 +81,16 @@ pub enum Reason {
     LimitOutOfRange,
     NothingToChange,
     NoSuchGroup,
+    TextMissing,
+    TextTooLong,
+    EndsBeforeItStarts,
     /// A reason that this client does not know, from a newer gateway.
     #[serde(other)]
     Unknown,
 }
 
 impl Reason {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::Negative,
         Self::CpusTooFew,
         Self::MemoryTooSmall,
@@ -108,6 +111,9 @@ impl Reason {
         Self::LimitOutOfRange,
         Self::NothingToChange,
         Self::NoSuchGroup,
+        Self::TextMissing,
+        Self::TextTooLong,
+        Self::EndsBeforeItStarts,
     ];
 
     /// The word as it stands in JSON.
@@ -138,6 +144,9 @@ impl Reason {
             Self::LimitOutOfRange => "it must be from 1 to 1000",
             Self::NothingToChange => "it changes nothing",
             Self::NoSuchGroup => "there is no group of that name",
+            Self::TextMissing => "it needs a text in Chinese or in English",
+            Self::TextTooLong => "it is longer than 16 KiB",
+            Self::EndsBeforeItStarts => "it ends before it starts",
             Self::Unknown => "it cannot be used",
         }
     }

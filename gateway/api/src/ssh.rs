@@ -66,3 +66,26 @@ pub struct SshChallenge {
     /// Good for five minutes and for one key.
     pub challenge: String,
 }
+
+/// The body that asks for a new pair of keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MakeSshPair {
+    /// What the key is to be called; checked by the gateway, so that a wrong one gets a sentence of its own.
+    #[schema(example = "laptop")]
+    pub name: String,
+}
+
+/// A new pair. The gateway keeps the public half alone.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NewSshPair {
+    pub key: SshKey,
+    /// In OpenSSH's format, without a passphrase; shown this once.
+    pub private_key: String,
+}
+
+impl std::fmt::Debug for NewSshPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewSshPair").field("key", &self.key).finish_non_exhaustive()
+    }
+}

@@ -6,6 +6,7 @@ mod chores;
 mod groups;
 mod images;
 mod instances;
+mod notices;
 mod people;
 mod ssh_keys;
 

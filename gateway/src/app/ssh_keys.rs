@@ -13,11 +13,11 @@ use std::{
 use gateway_api::{
     SshKeyName, UserName,
     id::SshKeyId,
-    ssh::{AddSshKey, SIGNATURE_NAMESPACE, SshChallenge, SshDoor, SshKey},
+    ssh::{AddSshKey, MakeSshPair, NewSshPair, SIGNATURE_NAMESPACE, SshChallenge, SshDoor, SshKey},
 };
 use russh::keys::{
-    Algorithm, HashAlg, PublicKey,
-    ssh_key::{SshSig, public::KeyData},
+    Algorithm, HashAlg, PrivateKey, PublicKey,
+    ssh_key::{LineEnding, SshSig, private::Ed25519Keypair, public::KeyData},
 };
 use sha2::{Digest as _, Sha256};
 
@@ -88,6 +88,32 @@ impl App {
             }
             None => false,
         };
+        self.keep_ssh_key(caller, &key, &name, proved).await
+    }
+
+    /// Makes a pair and keeps its public half. Whoever asked is the only one who ever has the other, so it is proved.
+    pub(crate) async fn make_ssh_pair(
+        &self,
+        caller: &Caller,
+        wanted: MakeSshPair,
+    ) -> Result<NewSshPair, Error> {
+        policy::add_ssh_key(caller)?;
+        let name: SshKeyName = wanted.name.parse().map_err(Error::BadName)?;
+        let seed = Ed25519Keypair::from_seed(&rand::random());
+        let internal = |error: russh::keys::ssh_key::Error| Error::Internal(error.into());
+        let pair = PrivateKey::new(seed.into(), format!("{}@berth", caller.user.name)).map_err(internal)?;
+        let private_key = pair.to_openssh(LineEnding::LF).map_err(internal)?.to_string();
+        let key = self.keep_ssh_key(caller, pair.public_key(), &name, true).await?;
+        Ok(NewSshPair { key, private_key })
+    }
+
+    async fn keep_ssh_key(
+        &self,
+        caller: &Caller,
+        key: &PublicKey,
+        name: &SshKeyName,
+        proved: bool,
+    ) -> Result<SshKey, Error> {
         let keys = self.store.ssh_keys_of(caller.user.id).await?;
         if keys.len() >= KEYS_MAX {
             return Err(wrong("key", "you have 100 keys already; remove one first"));
@@ -100,14 +126,14 @@ impl App {
             id: &id,
             hash: &Sha256::digest(id.as_str()).into(),
             user: caller.user.id,
-            name: &name,
+            name,
             fingerprint: fingerprint.as_bytes(),
             public_key: public_key.trim_end(),
             proved,
         };
         let line = caller.line("ssh_key.add", id.as_str()).with("fingerprint", fingerprint.to_string());
         self.store.add_ssh_key(new, &line).await.map_err(|error| match error {
-            StoreError::Taken => taken(&keys, &name, &fingerprint.to_string()),
+            StoreError::Taken => taken(&keys, name, &fingerprint.to_string()),
             StoreError::DiskFull(_)
             | StoreError::LastAdmin
             | StoreError::UserGone

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use gateway_api::setting::{EffectiveSetting, SettingSource};
 use serde::de::DeserializeOwned;
 
 use super::Mistakes;
@@ -27,6 +28,17 @@ pub(crate) enum Source {
     Default,
     File,
     Environment(&'static str),
+}
+
+impl From<&Setting> for EffectiveSetting {
+    fn from(setting: &Setting) -> Self {
+        let (source, variable) = match setting.source {
+            Source::Default => (SettingSource::Default, None),
+            Source::File => (SettingSource::File, None),
+            Source::Environment(name) => (SettingSource::Environment, Some(name.to_owned())),
+        };
+        Self { key: setting.key.to_owned(), value: setting.value.clone(), source, variable }
+    }
 }
 
 pub(super) struct Reader<'a> {

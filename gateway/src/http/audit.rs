@@ -17,6 +17,7 @@ use crate::{app::App, auth::policy, error::Error};
 #[utoipa::path(get, path = "/audit", operation_id = "read_audit", params(
     ("actor" = Option<String>, Query, description = "only of this user"),
     ("act" = Option<String>, Query, description = "only this act, such as `sign_in`"),
+    ("object" = Option<String>, Query, description = "only what was done to this, such as the id of an instance"),
     ("since" = Option<String>, Query, description = "only what is not older than this moment (RFC 3339)"),
     ("before" = Option<i64>, Query, description = "where the page before ended: its `next`"),
     ("limit" = Option<u32>, Query, description = "1 to 1000; 100 when absent"),
@@ -38,6 +39,7 @@ pub(super) async fn everyones(
 
 #[utoipa::path(get, path = "/me/audit", operation_id = "read_own_audit", params(
     ("act" = Option<String>, Query, description = "only this act, such as `sign_in`"),
+    ("object" = Option<String>, Query, description = "only what was done to this, such as the id of an instance"),
     ("since" = Option<String>, Query, description = "only what is not older than this moment (RFC 3339)"),
     ("before" = Option<i64>, Query, description = "where the page before ended: its `next`"),
     ("limit" = Option<u32>, Query, description = "1 to 1000; 100 when absent"),

@@ -16,6 +16,7 @@ mod health;
 mod images;
 mod instances;
 mod logs;
+mod notices;
 #[cfg(test)]
 mod people_tests;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod problem;
 mod process;
 mod relay;
 mod session;
+mod settings;
 mod ssh;
 #[cfg(test)]
 mod stage;
@@ -177,6 +179,12 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(ssh::door))
         .routes(routes!(ssh::list, ssh::add))
         .routes(routes!(ssh::challenge))
+        .routes(routes!(ssh::make_pair))
+        .routes(routes!(notices::list, notices::add))
+        .routes(routes!(notices::remove))
+        .routes(routes!(notices::rules, notices::set_rules))
+        .routes(routes!(notices::accept_rules))
+        .routes(routes!(settings::effective))
         .routes(routes!(ssh::remove));
     OpenApiRouter::with_openapi(Description::openapi())
         .nest("/api/v1", v1)

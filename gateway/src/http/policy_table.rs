@@ -129,6 +129,10 @@ impl World {
             "open_app" => json!({}),
             "create_tensorboard" => json!({"folder": "/userhome/runs", "name": "board"}),
             "add_ssh_key" => json!({"key": SSH_KEY, "name": format!("key-{n}")}),
+            "make_ssh_pair" => json!({"name": format!("pair-{n}")}),
+            "add_announcement" => json!({"level": "info", "text": {"english": "maintenance on Monday"}}),
+            "set_rules" => json!({"english": "release what you do not use"}),
+            "accept_rules" => json!({"version": 1}),
             "add_token" => json!({"name": "new", "scope": "all"}),
             other => panic!("{other}: say what body it takes"),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use gateway_api::{
     Page, Problem,
-    ssh::{AddSshKey, SshChallenge, SshDoor, SshKey},
+    ssh::{AddSshKey, MakeSshPair, NewSshPair, SshChallenge, SshDoor, SshKey},
 };
 use http::StatusCode;
 
@@ -44,6 +44,23 @@ pub(super) async fn add(
     Json(wanted): Json<AddSshKey>,
 ) -> Result<(StatusCode, Json<SshKey>), Error> {
     Ok((StatusCode::CREATED, Json(app.add_ssh_key(&caller, wanted).await?)))
+}
+
+#[utoipa::path(post, path = "/me/ssh-keys/pair", operation_id = "make_ssh_pair", request_body = MakeSshPair, responses(
+    (status = 201, body = NewSshPair, description = "the private half is shown this once and kept nowhere"),
+    (status = 400, body = Problem),
+    (status = 401, body = Problem),
+    (status = 403, body = Problem, description = "`forbidden`: a token cannot add keys"),
+    (status = 409, body = Problem, description = "`already_exists`"),
+    (status = 413, body = Problem),
+    (status = 422, body = Problem),
+))]
+pub(super) async fn make_pair(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(wanted): Json<MakeSshPair>,
+) -> Result<(StatusCode, Json<NewSshPair>), Error> {
+    Ok((StatusCode::CREATED, Json(app.make_ssh_pair(&caller, wanted).await?)))
 }
 
 #[utoipa::path(post, path = "/me/ssh-keys/challenge", operation_id = "ssh_challenge", responses(

@@ -86,7 +86,7 @@ impl Store {
         let rows = sqlx::query(
             "select * from audit
              where (?1 is null or actor = ?1) and (?2 is null or act = ?2) and (?3 is null or at >= ?3)
-               and (?4 is null or id < ?4)
+               and (?4 is null or id < ?4) and (?6 is null or object = ?6)
              order by id desc limit ?5",
         )
         .bind(query.actor.as_deref())
@@ -94,6 +94,7 @@ impl Store {
         .bind(query.since.map(jiff::Timestamp::as_millisecond))
         .bind(query.before)
         .bind(limit)
+        .bind(query.object.as_deref())
         .fetch_all(&self.pool)
         .await?;
         rows.iter().map(entry).collect()

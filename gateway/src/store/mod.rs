@@ -8,6 +8,7 @@ mod app_sessions;
 mod audit;
 mod groups;
 mod instances;
+mod notices;
 mod sessions;
 mod ssh_keys;
 #[cfg(test)]

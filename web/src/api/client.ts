@@ -16,12 +16,15 @@ export interface ApiProblem extends Omit<Problem, 'code'> {
 export class ApiError extends Error {
   readonly status: number
   readonly problem: ApiProblem
+  /** The answer as it came, where there was one. */
+  readonly body: unknown
 
-  constructor(status: number, problem: ApiProblem) {
+  constructor(status: number, problem: ApiProblem, body: unknown = null) {
     super(problem.message)
     this.name = 'ApiError'
     this.status = status
     this.problem = problem
+    this.body = body
   }
 }
 
@@ -40,10 +43,8 @@ export function isProblem(value: unknown): value is Problem {
 export async function errorFrom(response: Response): Promise<ApiError> {
   const body: unknown = await response.json().catch(() => null)
   if (isProblem(body)) return new ApiError(response.status, body)
-  return new ApiError(response.status, {
-    code: 'unreadable_answer',
-    message: `${response.status} ${response.statusText}`.trim(),
-  })
+  const message = `${response.status} ${response.statusText}`.trim()
+  return new ApiError(response.status, { code: 'unreadable_answer', message }, body)
 }
 
 /** A request that got no answer: no network, or no gateway. */

@@ -18,6 +18,14 @@ export const instancesQuery = queryOptions({
     dataOf(await api.GET('/api/v1/instances', { signal })).items,
 })
 
+/** Those of everybody, as far as one oversees them. Events tell of them too. */
+export const everyonesInstancesQuery = queryOptions({
+  queryKey: [...ALL, 'everyones'],
+  queryFn: async ({ signal }): Promise<Instance[]> =>
+    dataOf(await api.GET('/api/v1/instances', { params: { query: { all: true } }, signal })).items,
+  refetchInterval: 10_000,
+})
+
 /** `name` may be the name, the slug or the id. */
 export function instanceQuery(name: string) {
   return queryOptions({

@@ -66,6 +66,12 @@ export class Live {
     }
   }
 
+  /** At once, and not when the next attempt would be due. */
+  reconnect() {
+    this.backoff.reset()
+    this.connect()
+  }
+
   private become(state: LiveState) {
     if (state === this.state) return
     this.state = state

@@ -3,7 +3,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { api, dataOf } from './client'
-import type { Image, Node } from './types'
+import type { EffectiveSetting, Image, Node } from './types'
 
 export const imagesQuery = queryOptions({
   queryKey: ['images'],
@@ -32,3 +32,10 @@ export function largestOf(nodes: readonly Node[]): Largest | null {
     gpus: Math.max(...nodes.map((node) => node.gpus)),
   }
 }
+
+/** What the gateway runs with, for admins. */
+export const settingsQuery = queryOptions({
+  queryKey: ['settings'],
+  queryFn: async ({ signal }): Promise<EffectiveSetting[]> =>
+    dataOf(await api.GET('/api/v1/settings', { signal })).items,
+})

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next'
 
 import { IconCheck, IconMoon, IconSun, IconSystem } from '../ui/icons'
 
-const CHOICES = [
+export const SCHEMES = [
   { scheme: 'light', icon: IconSun },
   { scheme: 'dark', icon: IconMoon },
   { scheme: 'auto', icon: IconSystem },
@@ -12,7 +12,7 @@ const CHOICES = [
 export function AppearanceMenu() {
   const { t } = useTranslation()
   const { colorScheme, setColorScheme } = useMantineColorScheme()
-  const Icon = CHOICES.find(({ scheme }) => scheme === colorScheme)?.icon ?? IconSystem
+  const Icon = SCHEMES.find(({ scheme }) => scheme === colorScheme)?.icon ?? IconSystem
   return (
     <Menu position="bottom-end" withArrow>
       <Menu.Target>
@@ -21,7 +21,7 @@ export function AppearanceMenu() {
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        {CHOICES.map(({ scheme, icon: ChoiceIcon }) => (
+        {SCHEMES.map(({ scheme, icon: ChoiceIcon }) => (
           <Menu.Item
             key={scheme}
             role="menuitemradio"

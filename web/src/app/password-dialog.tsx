@@ -9,33 +9,26 @@ import { Dialog } from '../ui/dialog'
 import { ignoreComposingEnter } from '../util/composing'
 import { showDone, Trouble } from './trouble'
 
-interface Props {
-  opened: boolean
-  /** The first sign-in: says why. Nothing else works before, so the only other way is out. */
-  first?: boolean
-  onClose: () => void
-  onLeave: () => void
-}
-
 /** The gateway judges passwords; this only spares a round trip. */
 const SHORTEST = 8
 
-export function PasswordDialog({ opened, first, onClose, onLeave }: Props) {
-  const { t } = useTranslation(['session', 'common'])
+/** The first sign-in. Nothing else works before, so the only other way is out. */
+export function FirstPasswordDialog({ opened, onLeave }: { opened: boolean; onLeave: () => void }) {
+  const { t } = useTranslation('session')
   return (
-    <Dialog
-      opened={opened}
-      onClose={onClose}
-      stays={first}
-      title={t(first ? 'change_password.first_title' : 'change_password.title')}
-    >
-      <PasswordForm first={first} onClose={onClose} onLeave={onLeave} />
+    <Dialog opened={opened} onClose={onLeave} stays title={t('change_password.first_title')}>
+      <PasswordForm first onLeave={onLeave} />
     </Dialog>
   )
 }
 
-function PasswordForm({ first, onClose, onLeave }: Omit<Props, 'opened'>) {
-  const { t } = useTranslation(['session', 'common'])
+interface FormProps {
+  first?: boolean
+  onLeave?: () => void
+}
+
+export function PasswordForm({ first, onLeave }: FormProps) {
+  const { t } = useTranslation('session')
   const cache = useQueryClient()
   const form = useForm({
     initialValues: { old: '', new: '', repeat: '' },
@@ -49,7 +42,7 @@ function PasswordForm({ first, onClose, onLeave }: Omit<Props, 'opened'>) {
     mutationFn: changePassword,
     onSuccess: async () => {
       showDone(t('change_password.done'))
-      onClose()
+      form.reset()
       await cache.invalidateQueries()
     },
     onError: (error) => {
@@ -73,7 +66,7 @@ function PasswordForm({ first, onClose, onLeave }: Omit<Props, 'opened'>) {
         <PasswordInput
           label={t('change_password.old')}
           autoComplete="current-password"
-          data-autofocus
+          data-autofocus={first}
           visibilityToggleButtonProps={toggle}
           {...form.getInputProps('old')}
         />
@@ -91,9 +84,11 @@ function PasswordForm({ first, onClose, onLeave }: Omit<Props, 'opened'>) {
           {...form.getInputProps('repeat')}
         />
         <Group justify="flex-end">
-          <Button variant="default" onClick={first ? onLeave : onClose}>
-            {t(first ? 'sign_out' : 'common:cancel')}
-          </Button>
+          {onLeave && (
+            <Button variant="default" onClick={onLeave}>
+              {t('sign_out')}
+            </Button>
+          )}
           <Button type="submit" loading={change.isPending}>
             {t('change_password.submit')}
           </Button>

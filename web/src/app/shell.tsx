@@ -1,27 +1,28 @@
-import { AppShell, Burger, Group, NavLink, Text, UnstyledButton } from '@mantine/core'
+import { AppShell, Burger, Group, Loader, NavLink, Text, UnstyledButton } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
-import { useContext, useEffect } from 'react'
+import { Suspense, useContext, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { meQuery } from '../api/session'
-import { IconBox } from '../ui/icons'
 import { paths } from '../util/path-builder'
 import { AppearanceMenu } from './appearance-menu'
 import { ConnectionBanner } from './connection-banner'
 import { LanguageSwitch } from './language-switch'
 import { LiveContext } from './live-context'
+import { isAt, placesOf } from './navigation'
+import { PaletteButton } from './palette-button'
+import { SessionEndedDialog } from './session-ended-dialog'
 import { UserMenu } from './user-menu'
 
 const MAIN_ID = 'main-content'
 
 /** What stands around every page of somebody who is signed in. */
 export function Shell() {
-  const { t } = useTranslation(['common', 'instances'])
+  const { t } = useTranslation()
   const { data: me } = useSuspenseQuery(meQuery)
   const [opened, { toggle, close }] = useDisclosure()
-  const { pathname } = useLocation()
   const live = useContext(LiveContext)
   // With a password that somebody else has seen nothing but changing it works.
   const ready = !me.must_change_password
@@ -44,35 +45,53 @@ export function Shell() {
             size="sm"
             aria-label={t(opened ? 'close_navigation' : 'open_navigation')}
           />
-          <UnstyledButton component={Link} to={paths.home()} mr="auto">
+          <UnstyledButton component={Link} to={paths.home()} mr="auto" aria-label={t('to_home')}>
             <Group gap={8} wrap="nowrap">
               <img src="/favicon.svg" alt="" width={26} height={26} />
-              <Text fw={700} size="lg">
+              <Text fw={700} size="lg" visibleFrom="xs">
                 {t('product')}
               </Text>
             </Group>
           </UnstyledButton>
+          {ready && <PaletteButton me={me} />}
           <LanguageSwitch />
           <AppearanceMenu />
           <UserMenu me={me} />
         </Group>
       </AppShell.Header>
+      <SessionEndedDialog me={me} />
       <AppShell.Navbar p="xs" aria-label={t('main_navigation')}>
-        <NavLink
-          component={Link}
-          to={paths.instances()}
-          label={t('instances:title')}
-          leftSection={<IconBox size={20} stroke={1.75} />}
-          active={pathname.startsWith(paths.instances())}
-          aria-current={pathname.startsWith(paths.instances()) ? 'page' : undefined}
-          onClick={close}
-          style={{ borderRadius: 'var(--mantine-radius-md)' }}
-        />
+        <Places me={me} onChoose={close} />
       </AppShell.Navbar>
       <AppShell.Main id={MAIN_ID} tabIndex={-1}>
         {ready && <ConnectionBanner />}
-        {ready && <Outlet />}
+        {ready && (
+          <Suspense fallback={<Loader className="after-a-moment" type="dots" aria-label={t('loading')} />}>
+            <Outlet />
+          </Suspense>
+        )}
       </AppShell.Main>
     </AppShell>
   )
+}
+
+function Places({ me, onChoose }: { me: Parameters<typeof placesOf>[0]; onChoose: () => void }) {
+  const { t } = useTranslation()
+  const { pathname } = useLocation()
+  return placesOf(me).map((place) => {
+    const here = isAt(place, pathname)
+    return (
+      <NavLink
+        key={place.key}
+        component={Link}
+        to={place.path}
+        label={t(`place.${place.key}`)}
+        leftSection={<place.icon size={20} stroke={1.75} />}
+        active={here}
+        aria-current={here ? 'page' : undefined}
+        onClick={onChoose}
+        style={{ borderRadius: 'var(--mantine-radius-md)' }}
+      />
+    )
+  })
 }

@@ -1,22 +1,20 @@
 import { ActionIcon, Menu } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { signOut } from '../api/session'
 import type { Me } from '../api/types'
-import { IconKey, IconLogout, IconUser } from '../ui/icons'
+import { IconLogout, IconSettings, IconUser } from '../ui/icons'
 import { paths } from '../util/path-builder'
-import { PasswordDialog } from './password-dialog'
+import { FirstPasswordDialog } from './password-dialog'
+import { RulesGate } from './rules-gate'
 import { showTrouble } from './trouble'
 
 export function UserMenu({ me }: { me: Me }) {
   const { t } = useTranslation(['session', 'common'])
   const cache = useQueryClient()
   const navigate = useNavigate()
-  const [changing, setChanging] = useState(false)
-  const first = me.must_change_password
   const leave = useMutation({
     mutationFn: signOut,
     onSuccess: async () => {
@@ -40,20 +38,19 @@ export function UserMenu({ me }: { me: Me }) {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Label>{me.name}</Menu.Label>
-          <Menu.Item leftSection={<IconKey size={16} />} onClick={() => setChanging(true)}>
-            {t('change_password.title')}
+          <Menu.Item
+            leftSection={<IconSettings size={16} />}
+            onClick={() => void navigate({ to: paths.settings() })}
+          >
+            {t('common:place.settings')}
           </Menu.Item>
           <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => leave.mutate()}>
             {t('sign_out')}
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      <PasswordDialog
-        opened={changing || first}
-        first={first}
-        onClose={() => setChanging(false)}
-        onLeave={() => leave.mutate()}
-      />
+      {!me.must_change_password && <RulesGate onLeave={() => leave.mutate()} />}
+      <FirstPasswordDialog opened={me.must_change_password} onLeave={() => leave.mutate()} />
     </>
   )
 }

@@ -3,7 +3,14 @@ import { beforeAll, describe, expect, test } from 'vitest'
 
 import { resources as en } from '../i18n/en'
 import { GIB } from '../util/format'
-import { createErrors, type CreateValues, requestFrom, slugOf, startingValues } from './create-instance'
+import {
+  cloneName,
+  createErrors,
+  type CreateValues,
+  requestFrom,
+  slugOf,
+  startingValues,
+} from './create-instance'
 
 const largest = { cpus: 8, memoryBytes: 32 * GIB, gpus: 2 }
 const good: CreateValues = { ...startingValues(largest, 'base'), name: 'train_1' }
@@ -69,4 +76,12 @@ describe('slugOf', () => {
   check('Train_1', 'train-1')
   check('__a__b__', 'a-b')
   check('___', 'x')
+})
+
+describe('cloneName', () => {
+  const check = (name: string, expected: string) => test(name, () => expect(cloneName(name)).toBe(expected))
+  check('train', 'train_2')
+  check('train_2', 'train_3')
+  check('a'.repeat(27), `${'a'.repeat(25)}_2`)
+  check('_', '__2')
 })

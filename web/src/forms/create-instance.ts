@@ -4,9 +4,9 @@
 import type { TFunction } from 'i18next'
 
 import type { Largest } from '../api/site'
-import type { CreateInstance } from '../api/types'
+import type { CreateInstance, Instance } from '../api/types'
 import { formatBytes, GIB } from '../util/format'
-import { splitWords } from '../util/shell-words'
+import { quoteWord, splitWords } from '../util/shell-words'
 
 export interface EnvRow {
   /** Keeps a row's inputs while others come and go. */
@@ -45,6 +45,41 @@ export function startingValues(largest: Largest | null, defaultImage: string): C
     env: [],
     command: '',
   }
+}
+
+/** The request that would make the like of an instance. */
+export function specOf(instance: Instance): CreateInstance {
+  return {
+    name: instance.name,
+    image: instance.image,
+    cpus: instance.cpus,
+    memory_bytes: instance.memory_bytes,
+    gpus: instance.gpus,
+    ...(instance.shm_bytes > 0 && { shm_bytes: instance.shm_bytes }),
+    ...(Object.keys(instance.env).length > 0 && { env: instance.env }),
+    ...(instance.command.length > 0 && { command: instance.command }),
+  }
+}
+
+/** The form as it would be for a clone, under another name. */
+export function valuesLike(instance: Instance): CreateValues {
+  return {
+    name: cloneName(instance.name),
+    image: instance.image,
+    cpus: instance.cpus,
+    memoryGib: instance.memory_bytes / GIB,
+    shmGib: instance.shm_bytes / GIB,
+    gpus: instance.gpus,
+    env: Object.entries(instance.env).map(([key, value], id) => ({ id, key, value })),
+    command: instance.command.map(quoteWord).join(' '),
+  }
+}
+
+/** `train` becomes `train_2`, and `train_2` becomes `train_3`. */
+export function cloneName(name: string): string {
+  const [, stem = name, number] = /^(.+?)(?:_(\d+))?$/.exec(name) ?? []
+  const end = `_${number === undefined ? 2 : Number(number) + 1}`
+  return `${stem.slice(0, NAME_MAX - end.length)}${end}`
 }
 
 /** What addresses will call it; the gateway's own rule, shown while typing. */

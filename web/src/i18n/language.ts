@@ -24,7 +24,7 @@ declare module 'i18next' {
   }
 }
 
-function isLanguage(text: string | null): text is Language {
+export function isLanguage(text: string | null): text is Language {
   return LANGUAGES.some((language) => language.code === text)
 }
 

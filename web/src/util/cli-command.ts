@@ -1,6 +1,6 @@
 // The `berth` command with the same effect as a form: it teaches the command line to those who start in a browser.
 
-import type { CreateInstance } from '../api/types'
+import type { AddUser, CreateInstance } from '../api/types'
 import { GIB, MIB } from './format'
 import { quoteWord } from './shell-words'
 
@@ -36,4 +36,25 @@ export function openCommand(name: string, app: string): string {
 
 export function forwardCommand(name: string, port: number): string {
   return `berth port-forward ${quoteWord(name)} ${port}`
+}
+
+/** How a script uses a token: by the environment, so that it stands in no list of processes. */
+export function tokenCommand(origin: string): string {
+  return `export BERTH_URL=${origin} BERTH_TOKEN=…\nberth ls`
+}
+
+export function addUserCommand({ name, role, group }: AddUser): string {
+  const words = ['berth', 'user', 'add', quoteWord(name || 'NAME')]
+  if (role) words.push('--role', role)
+  if (group) words.push('--group', quoteWord(group))
+  return words.join(' ')
+}
+
+/** The same request by the API, for scripts without the `berth` command. */
+export function createRequest(origin: string, request: CreateInstance): string {
+  return [
+    `curl -X POST ${origin}/api/v1/instances \\`,
+    `  -H "Authorization: Bearer $BERTH_TOKEN" -H 'Content-Type: application/json' \\`,
+    `  -d ${quoteWord(JSON.stringify(request))}`,
+  ].join('\n')
 }

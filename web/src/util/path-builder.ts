@@ -11,8 +11,11 @@ export const INSTANCE_TABS = [
   'terminal',
   'tensorboard',
   'desktop',
+  'ssh',
   'ports',
   'logs',
+  'events',
+  'spec',
 ] as const
 export type InstanceTab = (typeof INSTANCE_TABS)[number]
 
@@ -24,15 +27,50 @@ export function isFramedApp(text: string): text is FramedApp {
   return FRAMED_APPS.some((app) => app === text)
 }
 
+export const SETTINGS_SECTIONS = [
+  'profile',
+  'appearance',
+  'ssh-keys',
+  'tokens',
+  'security',
+  'activity',
+] as const
+export type SettingsSection = (typeof SETTINGS_SECTIONS)[number]
+
+export function isSettingsSection(text: string): text is SettingsSection {
+  return SETTINGS_SECTIONS.some((section) => section === text)
+}
+
+export const ADMIN_SECTIONS = [
+  'users',
+  'groups',
+  'nodes',
+  'instances',
+  'announcements',
+  'audit',
+  'health',
+  'settings',
+] as const
+export type AdminSection = (typeof ADMIN_SECTIONS)[number]
+
+export function isAdminSection(text: string): text is AdminSection {
+  return ADMIN_SECTIONS.some((section) => section === text)
+}
+
 export const paths = {
   home: () => '/',
   signIn: (next?: string) => (next ? `/login?next=${encodeURIComponent(next)}` : '/login'),
   instances: () => '/instances',
   newInstance: () => '/instances/new',
+  /** The form for a new instance, filled in as another one was made. */
+  cloneOf: (name: string) => `/instances/new?from=${encodeURIComponent(name)}`,
+  newInstanceOf: (image: string) => `/instances/new?image=${encodeURIComponent(image)}`,
   instance: (name: string, tab: InstanceTab = 'overview') =>
     tab === 'overview'
       ? `/instances/${encodeURIComponent(name)}`
       : `/instances/${encodeURIComponent(name)}/${tab}`,
+  settings: (section: SettingsSection = 'profile') => `/settings/${section}`,
+  admin: (section: AdminSection = 'users') => `/admin/${section}`,
   tensorboard: (name: string, folder: string) =>
     `${paths.instance(name, 'tensorboard')}?folder=${encodeURIComponent(folder)}`,
   /** A page that leads to an app at its own address: a link, so that it can be opened in another tab. */

@@ -6,6 +6,7 @@ import { formatAgo, formatBytes, GIB, MIB } from './format'
 import { LINE_LIMIT, LogLines, plainLine } from './log-lines'
 import { paths, readAppHost, safeNext } from './path-builder'
 import { quoteWord, splitWords } from './shell-words'
+import { jetbrainsLink, knownHostsLine, pairFile, sshCommand, sshTarget, vscodeLink } from './ssh-lines'
 
 describe('splitWords', () => {
   const check = (text: string, expected: string[] | null) =>
@@ -113,4 +114,31 @@ describe('an entry is followed only to the app that was asked for', () => {
   check('http://lab--train--bob.localhost:8080/.berth/enter?ticket=x', host, false)
   check('http://localhost:8081/bob/train/lab/.berth/enter?ticket=x', host, false)
   check('http://evil.example/lab--train--alice', host, false)
+})
+
+describe('what an SSH client is told', () => {
+  const door = { port: 2222, host_key: 'ssh-ed25519 AAAA', fingerprint: 'SHA256:x' }
+  const target = sshTarget(door, 'berth.example.org', 'alice', 'train-1')
+  test('the command names the user, the instance and the port', () => {
+    expect(sshCommand(target)).toBe('ssh -p 2222 alice+train-1@berth.example.org')
+    expect(sshCommand({ ...target, port: 22 })).toBe('ssh alice+train-1@berth.example.org')
+  })
+  test('the host of the door goes before that of the console', () => {
+    expect(sshTarget({ ...door, host: 'ssh.example.org' }, 'berth.example.org', 'a', 'b').host).toBe(
+      'ssh.example.org',
+    )
+  })
+  test('links of editors escape the login', () => {
+    expect(vscodeLink('vscode', target, '/userhome')).toBe(
+      'vscode://vscode-remote/ssh-remote+alice%2Btrain-1%40berth.example.org%3A2222/userhome',
+    )
+    expect(jetbrainsLink(target, '/userhome')).toContain('user=alice%2Btrain-1')
+  })
+  test('a line of known_hosts names the port', () => {
+    expect(knownHostsLine(target, door.host_key)).toBe('[berth.example.org]:2222 ssh-ed25519 AAAA')
+  })
+  test('a file for a key has a name that needs no quotes', () => {
+    expect(pairFile('我的 Laptop')).toBe('berth-laptop')
+    expect(pairFile('berth')).toBe('berth-key')
+  })
 })

@@ -150,6 +150,7 @@ impl Client {
         let pairs = [
             ("actor", query.actor.clone()),
             ("act", query.act.clone()),
+            ("object", query.object.clone()),
             ("since", query.since.map(|since| since.to_string())),
             ("before", query.before.map(|before| before.to_string())),
             ("limit", query.limit.map(|limit| limit.to_string())),

@@ -220,6 +220,9 @@ fn reason(word: &str) -> Option<&'static str> {
         Reason::LimitOutOfRange => "须在 1 至 1000 之间",
         Reason::NothingToChange => "没有任何要修改的内容",
         Reason::NoSuchGroup => "没有这个用户组",
+        Reason::TextMissing => "至少要有中文或英文的内容",
+        Reason::TextTooLong => "不能超过 16 KiB",
+        Reason::EndsBeforeItStarts => "结束时间早于开始时间",
         Reason::Unknown => return None,
     })
 }

@@ -4,6 +4,38 @@
  */
 
 export interface paths {
+    "/api/v1/announcements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_announcements"];
+        put?: never;
+        post: operations["add_announcement"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/announcements/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: operations["remove_announcement"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -372,6 +404,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/me/ssh-keys/pair": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["make_ssh_pair"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me/ssh-keys/{id}": {
         parameters: {
             query?: never;
@@ -404,6 +452,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["read_rules"];
+        put: operations["set_rules"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rules/acceptance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["accept_rules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -415,6 +495,22 @@ export interface paths {
         put?: never;
         post: operations["sign_in"];
         delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["effective_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -616,6 +712,14 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The body that agrees to the rules. */
+        AcceptRules: {
+            /**
+             * Format: int64
+             * @description The version that was read. Another one may be in force by now.
+             */
+            version: number;
+        };
         /** @description The body of an act on an app. */
         ActOnApp: {
             act: components["schemas"]["AppAct"];
@@ -627,6 +731,18 @@ export interface components {
          * @enum {string}
          */
         Action: "start" | "stop" | "restart" | "delete" | "terminal" | "exec" | "logs" | "open";
+        /** @description The body that adds an announcement. */
+        AddAnnouncement: {
+            /** Format: date-time */
+            ends_at?: string | null;
+            level: components["schemas"]["Level"];
+            /**
+             * Format: date-time
+             * @description Absent: now.
+             */
+            starts_at?: string | null;
+            text: components["schemas"]["Bilingual"];
+        };
         /** @description The body that adds a group or a workspace. */
         AddNamed: {
             /**
@@ -674,6 +790,22 @@ export interface components {
              */
             name: string;
             role?: components["schemas"]["Role"] | null;
+        };
+        /** @description Something that everyone should know for a while. */
+        Announcement: {
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Absent: until it is removed.
+             */
+            ends_at?: string | null;
+            /** Format: int64 */
+            id: number;
+            level: components["schemas"]["Level"];
+            /** Format: date-time */
+            starts_at: string;
+            text: components["schemas"]["Bilingual"];
         };
         /** @description A token without its secret. */
         ApiToken: {
@@ -771,6 +903,11 @@ export interface components {
          * @enum {string}
          */
         AuditResult: "done" | "refused";
+        /** @description A text in the languages of the console. A reader of a language that is empty gets the other one. */
+        Bilingual: {
+            chinese?: string;
+            english?: string;
+        };
         /** @description The body of a change of password. */
         ChangePassword: {
             new: string;
@@ -830,6 +967,16 @@ export interface components {
          * @enum {string}
          */
         DiskLimit: "polled" | "hard";
+        /** @description One setting as it is in effect. None of them is a secret. */
+        EffectiveSetting: {
+            /** @example gateway.keep_removed_days */
+            key: string;
+            source: components["schemas"]["SettingSource"];
+            /** @description As it would stand in the file; absent: not set. */
+            value?: string | null;
+            /** @description The environment variable that it comes from. */
+            variable?: string | null;
+        };
         /** @description The first message of `exec`: what to run. */
         ExecStart: {
             argv: string[];
@@ -937,6 +1084,19 @@ export interface components {
          * @example train_1
          */
         InstanceName: string;
+        /**
+         * @description How urgent an announcement is.
+         * @enum {string}
+         */
+        Level: "info" | "warning";
+        /** @description The body that asks for a new pair of keys. */
+        MakeSshPair: {
+            /**
+             * @description What the key is to be called; checked by the gateway, so that a wrong one gets a sentence of its own.
+             * @example laptop
+             */
+            name: string;
+        };
         /** @description The signed-in user. */
         Me: {
             group: components["schemas"]["GroupName"];
@@ -949,6 +1109,12 @@ export interface components {
         NewPassword: {
             password: string;
             user: components["schemas"]["User"];
+        };
+        /** @description A new pair. The gateway keeps the public half alone. */
+        NewSshPair: {
+            key: components["schemas"]["SshKey"];
+            /** @description In OpenSSH's format, without a passphrase; shown this once. */
+            private_key: string;
         };
         /** @description A new token and its secret, which is shown this once. */
         NewToken: {
@@ -996,6 +1162,24 @@ export interface components {
             url: string;
         };
         /** @description One page of a listing. */
+        Page_Announcement: {
+            items: {
+                /** Format: date-time */
+                created_at: string;
+                /**
+                 * Format: date-time
+                 * @description Absent: until it is removed.
+                 */
+                ends_at?: string | null;
+                /** Format: int64 */
+                id: number;
+                level: components["schemas"]["Level"];
+                /** Format: date-time */
+                starts_at: string;
+                text: components["schemas"]["Bilingual"];
+            }[];
+        };
+        /** @description One page of a listing. */
         Page_ApiToken: {
             items: {
                 /** Format: date-time */
@@ -1010,6 +1194,18 @@ export interface components {
                 last_used_at?: string | null;
                 name: components["schemas"]["TokenName"];
                 scope: components["schemas"]["Scope"];
+            }[];
+        };
+        /** @description One page of a listing. */
+        Page_EffectiveSetting: {
+            items: {
+                /** @example gateway.keep_removed_days */
+                key: string;
+                source: components["schemas"]["SettingSource"];
+                /** @description As it would stand in the file; absent: not set. */
+                value?: string | null;
+                /** @description The environment variable that it comes from. */
+                variable?: string | null;
             }[];
         };
         /** @description One page of a listing. */
@@ -1171,11 +1367,30 @@ export interface components {
          * @enum {string}
          */
         Role: "admin" | "leader" | "user";
+        /** @description The rules of the place, as one user sees them. */
+        Rules: {
+            /** @description Whether the caller has agreed to this version; true where there is nothing to agree to. */
+            accepted: boolean;
+            /** Format: date-time */
+            changed_at?: string | null;
+            /** @description Both languages are empty where there are no rules. */
+            text: components["schemas"]["Bilingual"];
+            /**
+             * Format: int64
+             * @description Grows with every change; what is agreed to is a version.
+             */
+            version: number;
+        };
         /**
          * @description What a token opens.
          * @enum {string}
          */
         Scope: "all" | "read";
+        /**
+         * @description Where a setting comes from.
+         * @enum {string}
+         */
+        SettingSource: "default" | "file" | "environment";
         /** @description The body of a sign-in. */
         SignIn: {
             client: components["schemas"]["ClientKind"];
@@ -1394,6 +1609,159 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_announcements: {
+        parameters: {
+            query?: {
+                /** @description for admins: also those that are over or yet to come */
+                all?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Announcement"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_announcement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddAnnouncement"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Announcement"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_announcement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     read_audit: {
         parameters: {
             query?: {
@@ -1401,6 +1769,8 @@ export interface operations {
                 actor?: string;
                 /** @description only this act, such as `sign_in` */
                 act?: string;
+                /** @description only what was done to this, such as the id of an instance */
+                object?: string;
                 /** @description only what is not older than this moment (RFC 3339) */
                 since?: string;
                 /** @description where the page before ended: its `next` */
@@ -2864,6 +3234,8 @@ export interface operations {
             query?: {
                 /** @description only this act, such as `sign_in` */
                 act?: string;
+                /** @description only what was done to this, such as the id of an instance */
+                object?: string;
                 /** @description only what is not older than this moment (RFC 3339) */
                 since?: string;
                 /** @description where the page before ended: its `next` */
@@ -3120,6 +3492,80 @@ export interface operations {
             };
         };
     };
+    make_ssh_pair: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MakeSshPair"];
+            };
+        };
+        responses: {
+            /** @description the private half is shown this once and kept nowhere */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewSshPair"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: a token cannot add keys */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `already_exists` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     remove_ssh_key: {
         parameters: {
             query?: never;
@@ -3182,6 +3628,153 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rules"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Bilingual"];
+            };
+        };
+        responses: {
+            /** @description everyone is asked to agree to them; empty texts mean no rules */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rules"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    accept_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptRules"];
+            };
+        };
+        responses: {
+            /** @description `accepted` is false when another version is in force by now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rules"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3281,6 +3874,42 @@ export interface operations {
                 };
             };
             /** @description `forbidden`: an API token has no session */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    effective_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description what `gateway check-config` prints; no secrets */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_EffectiveSetting"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             403: {
                 headers: {
                     [name: string]: unknown;

@@ -1,9 +1,25 @@
+import admin from './admin.json'
 import apps from './apps.json'
 import common from './common.json'
 import create from './create.json'
 import errors from './errors.json'
+import home from './home.json'
 import instances from './instances.json'
 import session from './session.json'
+import settings from './settings.json'
+import ssh from './ssh.json'
 import streams from './streams.json'
 
-export const resources = { apps, common, create, errors, instances, session, streams }
+export const resources = {
+  admin,
+  apps,
+  common,
+  create,
+  errors,
+  home,
+  instances,
+  session,
+  settings,
+  ssh,
+  streams,
+}

@@ -24,16 +24,19 @@ const ICONS = {
 type Shown = keyof typeof ICONS
 
 const ORDER: readonly Shown[] = ['terminal', 'start', 'stop', 'restart', 'delete']
+const FOR_OVERSEERS: readonly Shown[] = ['stop', 'delete']
 
 interface Props {
   instance: Instance
   compact?: boolean
+  /** Somebody else's: only what an overseer can do with it. */
+  overseer?: boolean
   /** Where the page itself is about the instance: it leaves once the instance is being deleted. */
   onDeleted?: () => void
 }
 
 /** What can be done with an instance now. The gateway says what; this only draws it. */
-export function InstanceActions({ instance, compact, onDeleted }: Props) {
+export function InstanceActions({ instance, compact, overseer, onDeleted }: Props) {
   const { t } = useTranslation('instances')
   const navigate = useNavigate()
   const [asking, setAsking] = useState(false)
@@ -63,8 +66,8 @@ export function InstanceActions({ instance, compact, onDeleted }: Props) {
 
   return (
     <Group gap={compact ? 2 : 'xs'} wrap={compact ? 'nowrap' : 'wrap'}>
-      <OpenMenu instance={instance} compact={compact} />
-      {ORDER.map((action) => (
+      {!overseer && <OpenMenu instance={instance} compact={compact} />}
+      {(overseer ? FOR_OVERSEERS : ORDER).map((action) => (
         <ActionButton
           key={action}
           label={t(`action.${action}`)}

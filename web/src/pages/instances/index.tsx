@@ -1,4 +1,4 @@
-import { Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, Anchor } from '@mantine/core'
+import { Anchor, Card, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -10,11 +10,13 @@ import { instancesQuery } from '../../api/instances'
 import type { Instance } from '../../api/types'
 import { type DataColumn, DataTable } from '../../ui/data-table'
 import { EmptyState } from '../../ui/empty-state'
-import { IconBox, IconPlus } from '../../ui/icons'
+import { IconBox } from '../../ui/icons'
+import { LoadingRows } from '../../ui/loading'
 import { PageTitle } from '../../ui/page-title'
 import { TimeAgo } from '../../ui/time-ago'
 import { paths } from '../../util/path-builder'
 import { InstanceActions } from './actions'
+import { CreateButton } from './create-button'
 import { Resources } from './resources'
 import { InstanceState } from './state'
 import { TensorboardButton } from './tensorboard-dialog'
@@ -37,7 +39,7 @@ export function InstancesPage() {
         {!empty && <Buttons />}
       </Group>
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
-      {isPending && <Loading />}
+      {isPending && <LoadingRows />}
       {empty && (
         <EmptyState
           icon={<IconBox size={48} stroke={1.25} />}
@@ -57,26 +59,6 @@ function Buttons() {
       <TensorboardButton />
       <CreateButton />
     </Group>
-  )
-}
-
-function CreateButton() {
-  const { t } = useTranslation('instances')
-  return (
-    <Button component={Link} to={paths.newInstance()} leftSection={<IconPlus size={18} />}>
-      {t('create')}
-    </Button>
-  )
-}
-
-function Loading() {
-  const { t } = useTranslation()
-  return (
-    <Stack className="after-a-moment" role="status" aria-label={t('loading')}>
-      {[1, 2, 3].map((row) => (
-        <Skeleton key={row} height={56} />
-      ))}
-    </Stack>
   )
 }
 

@@ -3,8 +3,8 @@ import {
   Alert,
   Autocomplete,
   Badge,
+  Box,
   Button,
-  Card,
   Fieldset,
   Grid,
   Group,
@@ -14,19 +14,18 @@ import {
   Stack,
   Text,
   TextInput,
-  Title,
 } from '@mantine/core'
 import { useForm, type UseFormReturnType } from '@mantine/form'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { Link, useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../app/trouble'
 import { ApiError } from '../../api/client'
-import { createInstance, refetchInstances } from '../../api/instances'
+import { createInstance, instanceQuery, refetchInstances } from '../../api/instances'
 import { problemText } from '../../api/problem-text'
 import { imagesQuery, type Largest, largestOf, nodesQuery } from '../../api/site'
-import type { Image } from '../../api/types'
+import type { Image, Instance } from '../../api/types'
 import {
   createErrors,
   type CreateValues,
@@ -36,42 +35,69 @@ import {
   requestFrom,
   slugOf,
   startingValues,
+  valuesLike,
 } from '../../forms/create-instance'
 import { CopyField } from '../../ui/copy'
 import { IconPlus, IconTrash } from '../../ui/icons'
 import { PageTitle } from '../../ui/page-title'
-import { createCommand } from '../../util/cli-command'
+import { Section } from '../../ui/section'
+import { createCommand, createRequest } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { formatBytes, GIB } from '../../util/format'
 import { paths } from '../../util/path-builder'
 
 type Form = UseFormReturnType<CreateValues>
 
+/** What the form begins with. */
+export interface NewInstanceSearch {
+  /** An instance that is cloned. */
+  from?: string
+  image?: string
+}
+
 export function NewInstancePage() {
   const { t } = useTranslation('create')
+  const { from, image } = useSearch({ strict: false })
   const images = useQuery(imagesQuery)
   const nodes = useQuery(nodesQuery)
+  const source = useQuery({ ...instanceQuery(from ?? ''), enabled: from !== undefined })
+  const waiting = images.isPending || nodes.isPending || (from !== undefined && source.isPending)
   return (
     <Stack>
       <PageTitle>{t('title')}</PageTitle>
-      {images.isPending || nodes.isPending ? (
+      {source.error && <Trouble error={source.error} />}
+      {waiting ? (
         <Skeleton className="after-a-moment" height={400} maw={720} />
       ) : (
         // A form that could not learn what the site offers still works: the gateway checks.
-        <CreateForm images={images.data ?? []} largest={largestOf(nodes.data ?? [])} />
+        <CreateForm
+          images={images.data ?? []}
+          largest={largestOf(nodes.data ?? [])}
+          source={source.data}
+          image={image}
+        />
       )}
     </Stack>
   )
 }
 
-function CreateForm({ images, largest }: { images: Image[]; largest: Largest | null }) {
+interface FormProps {
+  images: Image[]
+  largest: Largest | null
+  source?: Instance
+  image?: string
+}
+
+function CreateForm({ images, largest, source, image }: FormProps) {
   const { t } = useTranslation('create')
   const { t: common } = useTranslation('common')
   const { t: translateProblem } = useTranslation(['errors', 'instances'])
   const navigate = useNavigate()
   const cache = useQueryClient()
   const form: Form = useForm<CreateValues>({
-    initialValues: startingValues(largest, images.find((image) => image.default)?.reference ?? ''),
+    initialValues: source
+      ? valuesLike(source)
+      : startingValues(largest, image ?? images.find((one) => one.default)?.reference ?? ''),
     validate: (values) => createErrors(values, largest, t),
     validateInputOnBlur: ['cpus', 'memoryGib', 'shmGib', 'gpus', 'image', 'command'],
     clearInputErrorOnChange: true,
@@ -313,17 +339,19 @@ function EnvRows({ form }: { form: Form }) {
 
 function AsCommand({ values }: { values: CreateValues }) {
   const { t } = useTranslation('create')
+  const request = requestFrom(values)
   return (
-    <Card withBorder component="section" pos="sticky" top={76}>
-      <Stack gap="xs">
-        <Title order={2} size="h5">
-          {t('cli')}
-        </Title>
+    <Box pos="sticky" top={76}>
+      <Section title={t('cli')}>
         <Text size="sm" c="dimmed">
           {t('cli_help')}
         </Text>
-        <CopyField block text={createCommand(requestFrom(values))} />
-      </Stack>
-    </Card>
+        <CopyField block text={createCommand(request)} label={t('copy_cli')} />
+        <Text size="sm" c="dimmed">
+          {t('api_help')}
+        </Text>
+        <CopyField block text={createRequest(window.location.origin, request)} label={t('copy_api')} />
+      </Section>
+    </Box>
   )
 }

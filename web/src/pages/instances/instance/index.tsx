@@ -21,11 +21,14 @@ import {
 import { InstanceActions } from '../actions'
 import { InstanceState } from '../state'
 import { DesktopTab } from './desktop'
+import { EventsTab } from './events'
 import { FramedAppView } from './framed-app'
 import classes from './index.module.css'
 import { LogsTab } from './logs'
 import { OverviewTab } from './overview'
 import { PortsTab } from './ports'
+import { SpecTab } from './spec'
+import { SshTab } from './ssh'
 import { TensorboardTab } from './tensorboard'
 import { TerminalTab } from './terminal'
 
@@ -39,7 +42,7 @@ interface Props {
 }
 
 /** Tabs that are as long as what they say; the others fill the window below the header. */
-const LONG: readonly InstanceTab[] = ['overview', 'ports']
+const LONG: readonly InstanceTab[] = ['overview', 'ssh', 'ports', 'events', 'spec']
 
 export function InstancePage({ name, tab, terminal, folder }: Props) {
   const { t } = useTranslation('instances')
@@ -174,10 +177,16 @@ function TabContent({ instance, tab, terminal }: TabContentProps) {
       return <TerminalTab instance={instance} terminal={terminal} />
     case 'desktop':
       return <DesktopTab instance={instance} />
+    case 'ssh':
+      return <SshTab instance={instance} />
     case 'ports':
       return <PortsTab instance={instance} />
     case 'logs':
       return <LogsTab instance={instance} />
+    case 'events':
+      return <EventsTab instance={instance} />
+    case 'spec':
+      return <SpecTab instance={instance} />
     default:
       return never(tab)
   }

@@ -1,14 +1,16 @@
-import { Button, Group, Stack, Switch, Text } from '@mantine/core'
+import { ActionIcon, Button, Group, Stack, Switch, Text, TextInput } from '@mantine/core'
 import { useThrottledCallback } from '@mantine/hooks'
-import { useEffect, useState } from 'react'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useEffect, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../../app/trouble'
 import { followLogs, type LogState, readLogs } from '../../../api/logs'
 import type { Instance } from '../../../api/types'
-import { IconDownload } from '../../../ui/icons'
+import { IconArrowDown, IconDownload, IconSearch, IconUp } from '../../../ui/icons'
 import { LogView } from '../../../ui/log-view'
 import { LINE_LIMIT, type LogLines } from '../../../util/log-lines'
+import { cutAtMatches } from '../../../util/log-search'
 import { NotNow } from './not-now'
 
 /** Of a log without end, what is still worth carrying away. */
@@ -61,14 +63,19 @@ function Log({ instance, writing }: { instance: Instance; writing: boolean }) {
   const { t } = useTranslation(['streams', 'instances', 'common'])
   const { shown, state, error } = useLog(instance.id, writing)
   const [wrap, setWrap] = useState(true)
+  const { find = '' } = useSearch({ strict: false })
+  const [current, setCurrent] = useState(0)
+  const found = useMemo(() => cutAtMatches(shown.text, find), [shown.text, find])
+  const at = found.count === 0 ? undefined : Math.min(current, found.count - 1)
   return (
     <Stack gap="xs" flex={1} mih={0}>
-      <Group justify="space-between">
+      <Group justify="space-between" gap="xs">
         <Text size="sm" c="dimmed" role="status">
           {state === 'connecting' ? t('common:loading') : t(`logs.${state}`)}
           {shown.cut && ` · ${t('logs.cut', { count: LINE_LIMIT })}`}
         </Text>
         <Group gap="md">
+          <LogSearch find={find} count={found.count} current={at} onCurrent={setCurrent} />
           <Switch
             size="xs"
             label={t('logs.wrap')}
@@ -88,7 +95,60 @@ function Log({ instance, writing }: { instance: Instance; writing: boolean }) {
         </Group>
       </Group>
       {error && <Trouble error={error} />}
-      <LogView label={t('logs.label', { name: instance.name })} text={shown.text} wrap={wrap} />
+      <LogView
+        label={t('logs.label', { name: instance.name })}
+        text={shown.text}
+        wrap={wrap}
+        pieces={find === '' ? undefined : found.pieces}
+        current={at}
+      />
     </Stack>
+  )
+}
+
+interface SearchProps {
+  find: string
+  count: number
+  current?: number
+  onCurrent: (match: number) => void
+}
+
+/** What is searched for stands in the address, so that a link shows it too. */
+function LogSearch({ find, count, current = 0, onCurrent }: SearchProps) {
+  const { t } = useTranslation('streams')
+  const navigate = useNavigate()
+  const look = (text: string) => {
+    onCurrent(0)
+    void navigate({ to: '.', search: (before) => ({ ...before, find: text || undefined }), replace: true })
+  }
+  const step = (by: number) => count > 0 && onCurrent((current + by + count) % count)
+  return (
+    <Group gap={4} wrap="nowrap">
+      <TextInput
+        size="xs"
+        aria-label={t('logs.find')}
+        placeholder={t('logs.find')}
+        value={find}
+        spellCheck={false}
+        leftSection={<IconSearch size={14} />}
+        onChange={(event) => look(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' && !event.nativeEvent.isComposing) step(event.shiftKey ? -1 : 1)
+        }}
+      />
+      {find !== '' && (
+        <>
+          <Text size="xs" c="dimmed" role="status" className="numbers" style={{ whiteSpace: 'nowrap' }}>
+            {count === 0 ? t('logs.no_match') : t('logs.match', { current: current + 1, count })}
+          </Text>
+          <ActionIcon variant="subtle" aria-label={t('logs.previous')} onClick={() => step(-1)}>
+            <IconUp size={16} />
+          </ActionIcon>
+          <ActionIcon variant="subtle" aria-label={t('logs.next')} onClick={() => step(1)}>
+            <IconArrowDown size={16} />
+          </ActionIcon>
+        </>
+      )}
+    </Group>
   )
 }

@@ -1,9 +1,10 @@
-import { Card, Code, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { Code, SimpleGrid, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 
 import type { Instance } from '../../../api/types'
 import { CopyField } from '../../../ui/copy'
+import { Facts, type Fact } from '../../../ui/facts'
+import { Section } from '../../../ui/section'
 import { TimeAgo } from '../../../ui/time-ago'
 import { logsCommand, shellCommand } from '../../../util/cli-command'
 import { formatBytes } from '../../../util/format'
@@ -31,23 +32,10 @@ export function OverviewTab({ instance }: { instance: Instance }) {
   )
 }
 
-function Section({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <Card withBorder component="section">
-      <Stack gap="xs">
-        <Title order={2} size="h5">
-          {title}
-        </Title>
-        {children}
-      </Stack>
-    </Card>
-  )
-}
-
 function Specification({ instance }: { instance: Instance }) {
   const { t } = useTranslation(['instances', 'common'])
   const env = Object.entries(instance.env)
-  const rows: [string, ReactNode][] = [
+  const rows: Fact[] = [
     [t('overview.image'), <CopyField key="image" text={instance.image} />],
     [t('overview.cpus'), String(instance.cpus)],
     [t('overview.memory'), formatBytes(instance.memory_bytes)],
@@ -76,18 +64,5 @@ function Specification({ instance }: { instance: Instance }) {
     [t('overview.created'), <TimeAgo key="created" at={instance.created_at} />],
     [t('overview.id'), <CopyField key="id" text={instance.id} />],
   ]
-  return (
-    <Table variant="vertical" withRowBorders={false} verticalSpacing={6} layout="fixed">
-      <Table.Tbody>
-        {rows.map(([label, value]) => (
-          <Table.Tr key={label}>
-            <Table.Th scope="row" w="34%" bg="transparent" fw={500}>
-              {label}
-            </Table.Th>
-            <Table.Td className="breakable">{value}</Table.Td>
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
-  )
+  return <Facts facts={rows} />
 }

@@ -1,11 +1,12 @@
-import { Button, Card, Group, NumberInput, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Button, Group, NumberInput, SimpleGrid, Text } from '@mantine/core'
 import { useLocalStorage } from '@mantine/hooks'
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import type { Instance } from '../../../api/types'
 import { CopyField } from '../../../ui/copy'
 import { IconExternal } from '../../../ui/icons'
+import { Section } from '../../../ui/section'
 import { forwardCommand, openCommand } from '../../../util/cli-command'
 import { paths } from '../../../util/path-builder'
 import { NotNow } from './not-now'
@@ -71,18 +72,5 @@ function Ports({ instance }: { instance: Instance }) {
         <CopyField block text={openCommand(instance.name, String(right ? port : kept))} />
       </Section>
     </SimpleGrid>
-  )
-}
-
-function Section({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <Card withBorder component="section">
-      <Stack gap="sm">
-        <Title order={2} size="h5">
-          {title}
-        </Title>
-        {children}
-      </Stack>
-    </Card>
   )
 }

@@ -1,0 +1,83 @@
+// Every page in both languages, both themes, on a desk and on a phone: it loads without an error, does not scroll
+// sideways, and axe finds nothing.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import test from 'node:test'
+
+import { inBrowser, signIn, site } from './browser.mjs'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+/** The instance that whoever runs this has made. */
+const INSTANCE = '/instances/look'
+
+const PAGES = [
+  '/',
+  '/instances',
+  '/instances/new',
+  INSTANCE,
+  ...['terminal', 'ssh', 'ports', 'logs', 'events', 'spec'].map((tab) => `${INSTANCE}/${tab}`),
+  ...['profile', 'appearance', 'ssh-keys', 'tokens', 'security', 'activity'].map(
+    (section) => `/settings/${section}`,
+  ),
+  ...['users', 'groups', 'nodes', 'instances', 'announcements', 'audit', 'health', 'settings'].map(
+    (section) => `/admin/${section}`,
+  ),
+  '/nowhere',
+]
+
+const SIZES = {
+  desk: { width: 1280, height: 800 },
+  phone: { width: 375, height: 740 },
+}
+
+/** What is wrong with a page. */
+async function look(page, path) {
+  await page.goto(`${site.url}${path}`)
+  await page.locator('h1').waitFor()
+  await page.locator('.after-a-moment').first().waitFor({ state: 'detached' })
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+  await page.evaluate(AXE)
+  const found = await page.evaluate(async (values) => {
+    const { violations } = await globalThis.axe.run(document, {
+      runOnly: { type: 'tag', values },
+    })
+    return violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`,
+    )
+  }, RULES)
+  if (wide > 0) found.push(`${wide} pixels too wide`)
+  return found.map((problem) => `${path}: ${problem}`)
+}
+
+for (const language of ['zh-CN', 'en']) {
+  for (const scheme of ['light', 'dark']) {
+    test(`every page: ${language}, ${scheme}`, async () => {
+      await inBrowser(
+        `pages-${language}-${scheme}`,
+        { locale: 'en-GB', gatewayGoes: false },
+        async (page, shoot) => {
+          await signIn(page)
+          await page.evaluate(
+            ([language, scheme]) => {
+              localStorage.setItem('berth.language', language)
+              localStorage.setItem('berth.color-scheme', scheme)
+            },
+            [language, scheme],
+          )
+          const problems = []
+          for (const [size, viewport] of Object.entries(SIZES)) {
+            await page.setViewportSize(viewport)
+            for (const path of PAGES) {
+              await look(page, path)
+              await shoot(`${size}${path.replaceAll('/', '-')}`)
+            }
+          }
+        },
+      )
+    })
+  }
+}

@@ -1,0 +1,108 @@
+import { Badge, Button, Code, Group, Stack, Text } from '@mantine/core'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+
+import { type AuditFilter, auditQuery } from '../api/audit'
+import type { AuditEntry } from '../api/types'
+import { LoadingRows } from '../ui/loading'
+import { Records } from '../ui/records'
+import { TimeAgo } from '../ui/time-ago'
+import { Trouble } from './trouble'
+
+interface Props {
+  whose: 'everyones' | 'own'
+  filter: AuditFilter
+  /** All of it is about one thing, which need not be named in every line. */
+  about?: boolean
+}
+
+/** The lines of the operation log, newest first, with a button for older ones. */
+export function AuditList({ whose, filter, about }: Props) {
+  const { t } = useTranslation('admin')
+  const lines = useInfiniteQuery(auditQuery(whose, filter))
+  const rows = lines.data?.pages.flatMap((page) => page.items) ?? []
+  return (
+    <Stack>
+      {lines.error && <Trouble error={lines.error} onRetry={() => void lines.refetch()} />}
+      {lines.isPending && <LoadingRows rows={6} height={40} />}
+      {lines.data && rows.length === 0 && <Text c="dimmed">{t('audit.none')}</Text>}
+      {rows.length > 0 && (
+        <Records
+          label={t('audit.title')}
+          rows={rows}
+          rowId={(line) => String(line.id)}
+          heading="act"
+          columns={[
+            { id: 'act', header: t('audit.act'), cell: (line) => <Act line={line} /> },
+            ...(whose === 'own'
+              ? []
+              : [
+                  {
+                    id: 'actor',
+                    header: t('audit.actor'),
+                    cell: (line: AuditEntry) => <Words text={line.actor} />,
+                  },
+                ]),
+            ...(about
+              ? []
+              : [
+                  {
+                    id: 'object',
+                    header: t('audit.object'),
+                    cell: (line: AuditEntry) => <Words text={line.object} />,
+                  },
+                ]),
+            { id: 'details', header: t('audit.details'), cell: (line) => <Details details={line.details} /> },
+            { id: 'source', header: t('audit.source'), cell: (line) => <Words text={line.source} /> },
+            { id: 'at', header: t('audit.at'), cell: (line) => <TimeAgo at={line.at} /> },
+          ]}
+        />
+      )}
+      {lines.hasNextPage && (
+        <Group justify="center">
+          <Button
+            variant="default"
+            loading={lines.isFetchingNextPage}
+            onClick={() => void lines.fetchNextPage()}
+          >
+            {t('audit.older')}
+          </Button>
+        </Group>
+      )}
+    </Stack>
+  )
+}
+
+function Act({ line }: { line: AuditEntry }) {
+  const { t } = useTranslation('admin')
+  return (
+    <Group gap="xs">
+      <Text size="sm" fw={600} title={line.act}>
+        {t(`act.${line.act.replaceAll('.', '_')}`, { defaultValue: line.act })}
+      </Text>
+      {line.result === 'refused' && (
+        <Badge size="sm" color="red" variant="light" tt="none">
+          {t('audit.refused')}
+        </Badge>
+      )}
+    </Group>
+  )
+}
+
+function Words({ text }: { text?: string }) {
+  return (
+    <Text size="sm" className="breakable">
+      {text}
+    </Text>
+  )
+}
+
+function Details({ details }: { details?: Record<string, string> }) {
+  return (
+    <Stack gap={2} align="flex-start">
+      {Object.entries(details ?? {}).map(([key, value]) => (
+        <Code key={key} className="breakable">{`${key}=${value}`}</Code>
+      ))}
+    </Stack>
+  )
+}

@@ -1,0 +1,33 @@
+// Where the left side and the command palette lead.
+
+import type { ComponentType } from 'react'
+
+import type { Me } from '../api/types'
+import { IconBox, IconHome, IconSettings, IconShield } from '../ui/icons'
+import { paths } from '../util/path-builder'
+
+export interface Place {
+  /** Its word in the translations. */
+  key: 'home' | 'instances' | 'settings' | 'admin'
+  path: string
+  /** Pages of it begin so. */
+  below: string
+  icon: ComponentType<{ size?: number; stroke?: number }>
+}
+
+const PLACES: readonly Place[] = [
+  { key: 'home', path: paths.home(), below: paths.home(), icon: IconHome },
+  { key: 'instances', path: paths.instances(), below: paths.instances(), icon: IconBox },
+  { key: 'settings', path: paths.settings(), below: '/settings', icon: IconSettings },
+]
+
+const ADMIN: Place = { key: 'admin', path: paths.admin(), below: '/admin', icon: IconShield }
+
+/** The gateway decides who may; a page that only refuses is not worth a line. */
+export function placesOf(me: Me): readonly Place[] {
+  return me.role === 'user' ? PLACES : [...PLACES, ADMIN]
+}
+
+export function isAt(place: Place, pathname: string): boolean {
+  return place.below === '/' ? pathname === '/' : pathname.startsWith(place.below)
+}

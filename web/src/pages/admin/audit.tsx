@@ -1,0 +1,65 @@
+import { Button, Group, Select, Stack, TextInput } from '@mantine/core'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+
+import { AuditList } from '../../app/audit-list'
+import { ACTS } from '../../app/audit-acts'
+
+const SINCE = ['1', '7', '30'] as const
+const DAY_MS = 86_400_000
+
+export function AuditSection() {
+  const { t } = useTranslation('admin')
+  const navigate = useNavigate()
+  const { actor, act, days } = useSearch({ strict: false })
+  const set = (change: { actor?: string; act?: string; days?: string }) =>
+    void navigate({ to: '.', search: (before) => ({ ...before, ...change }), replace: true })
+  const filtered = actor !== undefined || act !== undefined || days !== undefined
+  return (
+    <Stack>
+      <Group align="flex-end" gap="xs">
+        <TextInput
+          label={t('audit.actor')}
+          placeholder={t('audit.anyone')}
+          value={actor ?? ''}
+          autoCapitalize="none"
+          spellCheck={false}
+          onChange={(event) => set({ actor: event.currentTarget.value.trim() || undefined })}
+        />
+        <Select
+          label={t('audit.act')}
+          placeholder={t('audit.anything')}
+          clearable
+          searchable
+          data={ACTS.map((value) => ({
+            value,
+            label: t(`act.${value.replaceAll('.', '_')}`, { defaultValue: value }),
+          }))}
+          value={act ?? null}
+          onChange={(value) => set({ act: value ?? undefined })}
+        />
+        <Select
+          label={t('audit.since')}
+          placeholder={t('audit.always')}
+          clearable
+          data={SINCE.map((value) => ({ value, label: t('audit.days', { count: Number(value) }) }))}
+          value={days ?? null}
+          onChange={(value) => set({ days: value ?? undefined })}
+        />
+        {filtered && (
+          <Button variant="subtle" onClick={() => set({ actor: undefined, act: undefined, days: undefined })}>
+            {t('audit.clear')}
+          </Button>
+        )}
+      </Group>
+      <AuditList whose="everyones" filter={{ actor, act, since: sinceOf(days) }} />
+    </Stack>
+  )
+}
+
+/** To the hour, so that the question stays the same while it is looked at. */
+function sinceOf(days: string | undefined): string | undefined {
+  if (days === undefined) return undefined
+  const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000
+  return new Date(hour - Number(days) * DAY_MS).toISOString()
+}

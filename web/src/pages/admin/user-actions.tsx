@@ -1,0 +1,219 @@
+import { Button, Group, Select, Stack, Text } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+
+import { showDone, showTrouble, Trouble } from '../../app/trouble'
+import {
+  changeUser,
+  groupsQuery,
+  refetchPeople,
+  removeUser,
+  resetPassword,
+  restoreUser,
+} from '../../api/people'
+import { meQuery } from '../../api/session'
+import type { User } from '../../api/types'
+import { ActionButton } from '../../ui/action-button'
+import { ConfirmDialog } from '../../ui/confirm-dialog'
+import { Dialog } from '../../ui/dialog'
+import { IconBan, IconKey, IconPlay, IconRestart, IconSettings, IconTrash } from '../../ui/icons'
+import { FirstPassword, RoleSelect } from './add-user'
+
+type Asked = 'change' | 'reset' | 'disable' | 'remove' | null
+
+export function UserActions({ user }: { user: User }) {
+  const { t } = useTranslation('admin')
+  const [asked, setAsked] = useState<Asked>(null)
+  const { data: me } = useQuery(meQuery)
+  const { enable, restore } = useSimpleActs(user)
+  const close = () => setAsked(null)
+  const removed = user.state.state === 'removed'
+  const gone = removed ? t('users.is_removed') : undefined
+  const self = me?.name === user.name ? t('users.is_self') : undefined
+  return (
+    <Group gap={2} wrap="nowrap">
+      <ActionButton
+        compact
+        label={t('users.change', { name: user.name })}
+        icon={IconSettings}
+        reason={gone}
+        onClick={() => setAsked('change')}
+      />
+      <ActionButton
+        compact
+        label={t('users.reset', { name: user.name })}
+        icon={IconKey}
+        reason={gone}
+        onClick={() => setAsked('reset')}
+      />
+      {user.state.state === 'disabled' ? (
+        <ActionButton
+          compact
+          label={t('users.enable', { name: user.name })}
+          icon={IconPlay}
+          busy={enable.isPending}
+          onClick={() => enable.mutate()}
+        />
+      ) : (
+        <ActionButton
+          compact
+          label={t('users.disable', { name: user.name })}
+          icon={IconBan}
+          reason={gone ?? self}
+          onClick={() => setAsked('disable')}
+        />
+      )}
+      {removed ? (
+        <ActionButton
+          compact
+          label={t('users.restore', { name: user.name })}
+          icon={IconRestart}
+          busy={restore.isPending}
+          onClick={() => restore.mutate()}
+        />
+      ) : (
+        <ActionButton
+          compact
+          danger
+          label={t('users.remove', { name: user.name })}
+          icon={IconTrash}
+          reason={self}
+          onClick={() => setAsked('remove')}
+        />
+      )}
+      <Dialog opened={asked === 'change'} title={t('users.change', { name: user.name })} onClose={close}>
+        <ChangeForm user={user} onClose={close} />
+      </Dialog>
+      <ResetDialog user={user} opened={asked === 'reset'} onClose={close} />
+      <LosingDialog user={user} act="disable" opened={asked === 'disable'} onClose={close} />
+      <LosingDialog user={user} act="remove" opened={asked === 'remove'} onClose={close} />
+    </Group>
+  )
+}
+
+/** What gives back and takes nothing. */
+function useSimpleActs(user: User) {
+  const { t } = useTranslation('admin')
+  const cache = useQueryClient()
+  const after = { onError: showTrouble, onSettled: () => refetchPeople(cache) }
+  const enable = useMutation({
+    mutationFn: () => changeUser(user.name, { disabled: false }),
+    onSuccess: () => showDone(t('users.enabled_done', { name: user.name })),
+    ...after,
+  })
+  const restore = useMutation({
+    mutationFn: () => restoreUser(user.name),
+    onSuccess: () => showDone(t('users.restored_done', { name: user.name })),
+    ...after,
+  })
+  return { enable, restore }
+}
+
+function ChangeForm({ user, onClose }: { user: User; onClose: () => void }) {
+  const { t } = useTranslation(['admin', 'common'])
+  const cache = useQueryClient()
+  const { data: groups = [] } = useQuery(groupsQuery)
+  const form = useForm({ initialValues: { role: user.role, group: user.group } })
+  const change = useMutation({
+    mutationFn: (values: { role: User['role']; group: string }) =>
+      changeUser(user.name, {
+        ...(values.role !== user.role && { role: values.role }),
+        ...(values.group !== user.group && { group: values.group }),
+      }),
+    onSuccess: async () => {
+      showDone(t('users.changed_done', { name: user.name }))
+      onClose()
+      await refetchPeople(cache)
+    },
+  })
+  return (
+    <form onSubmit={form.onSubmit((values) => change.mutate(values))}>
+      <Stack>
+        {change.error && <Trouble error={change.error} />}
+        <RoleSelect {...form.getInputProps('role')} />
+        <Select
+          label={t('users.group')}
+          allowDeselect={false}
+          data={[...new Set([user.group, ...groups.map((group) => group.name)])]}
+          {...form.getInputProps('group')}
+        />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t('common:cancel')}
+          </Button>
+          <Button type="submit" loading={change.isPending} disabled={!form.isDirty()}>
+            {t('common:save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+interface DialogProps {
+  user: User
+  opened: boolean
+  onClose: () => void
+}
+
+function ResetDialog({ user, opened, onClose }: DialogProps) {
+  const { t } = useTranslation(['admin', 'common'])
+  const cache = useQueryClient()
+  const reset = useMutation({
+    mutationFn: () => resetPassword(user.name),
+    onSuccess: () => refetchPeople(cache),
+  })
+  const leave = () => {
+    onClose()
+    reset.reset()
+  }
+  return (
+    <Dialog opened={opened} onClose={leave} stays title={t('users.reset', { name: user.name })}>
+      {reset.data ? (
+        <FirstPassword made={reset.data} onClose={leave} />
+      ) : (
+        <Stack>
+          {reset.error && <Trouble error={reset.error} />}
+          <Text size="sm">{t('users.reset_text')}</Text>
+          <Group justify="flex-end">
+            <Button variant="default" data-autofocus onClick={leave}>
+              {t('common:cancel')}
+            </Button>
+            <Button color="red" loading={reset.isPending} onClick={() => reset.mutate()}>
+              {t('users.reset_confirm')}
+            </Button>
+          </Group>
+        </Stack>
+      )}
+    </Dialog>
+  )
+}
+
+function LosingDialog({ user, act, opened, onClose }: DialogProps & { act: 'disable' | 'remove' }) {
+  const { t } = useTranslation('admin')
+  const cache = useQueryClient()
+  const lose = useMutation({
+    mutationFn: () => (act === 'disable' ? changeUser(user.name, { disabled: true }) : removeUser(user.name)),
+    onSuccess: () => showDone(t(`users.${act}_done`, { name: user.name })),
+    onError: showTrouble,
+    onSettled: () => {
+      onClose()
+      return refetchPeople(cache)
+    },
+  })
+  return (
+    <ConfirmDialog
+      opened={opened}
+      title={t(`users.${act}_title`, { name: user.name })}
+      confirm={t(`users.${act}_confirm`)}
+      busy={lose.isPending}
+      onConfirm={() => lose.mutate()}
+      onClose={onClose}
+    >
+      <Text size="sm">{t(`users.${act}_lost`)}</Text>
+      <Text size="sm">{t(`users.${act}_kept`)}</Text>
+    </ConfirmDialog>
+  )
+}

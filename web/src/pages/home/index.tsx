@@ -1,0 +1,106 @@
+import { Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core'
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+
+import { Announcements } from '../../app/announcements'
+import { Trouble } from '../../app/trouble'
+import { instancesQuery } from '../../api/instances'
+import { rulesQuery, textFor } from '../../api/notices'
+import { meQuery } from '../../api/session'
+import type { Instance } from '../../api/types'
+import { LoadingRows } from '../../ui/loading'
+import { PageTitle } from '../../ui/page-title'
+import { Section } from '../../ui/section'
+import { paths } from '../../util/path-builder'
+import { CreateButton } from '../instances/create-button'
+import { InstanceActions } from '../instances/actions'
+import { Resources } from '../instances/resources'
+import { InstanceState } from '../instances/state'
+import { ClusterGlance } from './cluster-glance'
+import { FirstSteps } from './first-steps'
+
+/** How many instances are worth the room here. */
+const SHOWN = 5
+
+export function HomePage() {
+  const { t } = useTranslation('home')
+  const { data: me } = useSuspenseQuery(meQuery)
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <PageTitle tab={t('title')}>{t('hello', { name: me.name })}</PageTitle>
+        <CreateButton />
+      </Group>
+      <Announcements />
+      <FirstSteps />
+      <SimpleGrid cols={{ base: 1, lg: 2 }}>
+        <MyWork />
+        <Stack>
+          <ClusterGlance />
+          <RulesSection />
+        </Stack>
+      </SimpleGrid>
+    </Stack>
+  )
+}
+
+const OVER: readonly Instance['status']['state'][] = ['stopped', 'succeeded', 'failed']
+
+const isOver = (instance: Instance) => OVER.includes(instance.status.state)
+
+/** What goes on first, then what has ended last. */
+function byInterest(instances: Instance[]): Instance[] {
+  return instances.toSorted((a, b) => Number(isOver(a)) - Number(isOver(b))).slice(0, SHOWN)
+}
+
+function MyWork() {
+  const { t } = useTranslation('home')
+  const { data, error, isPending, refetch } = useQuery(instancesQuery)
+  return (
+    <Section
+      title={t('work')}
+      aside={
+        <Anchor component={Link} to={paths.instances()} size="sm">
+          {t('all_work')}
+        </Anchor>
+      }
+    >
+      {error && <Trouble error={error} onRetry={() => void refetch()} />}
+      {isPending && <LoadingRows rows={2} />}
+      {data?.length === 0 && <Text size="sm">{t('nothing_runs')}</Text>}
+      {data && byInterest(data).map((instance) => <Work key={instance.id} instance={instance} />)}
+    </Section>
+  )
+}
+
+function Work({ instance }: { instance: Instance }) {
+  return (
+    <Stack gap={4} component="article" aria-label={instance.name}>
+      <Group justify="space-between" gap="xs">
+        <Group gap="sm">
+          <Anchor component={Link} to={paths.instance(instance.name)} fw={600}>
+            {instance.name}
+          </Anchor>
+          <InstanceState instance={instance} inLine />
+        </Group>
+        <InstanceActions instance={instance} compact />
+      </Group>
+      <Resources instance={instance} />
+    </Stack>
+  )
+}
+
+function RulesSection() {
+  const { t } = useTranslation('home')
+  const { data: rules } = useQuery(rulesQuery)
+  const text = rules ? textFor(rules.text) : ''
+  if (text === '') return null
+  return (
+    <Section title={t('rules')}>
+      <Text size="sm" className="breakable" style={{ whiteSpace: 'pre-line' }}>
+        {text}
+      </Text>
+    </Section>
+  )
+}

@@ -1,0 +1,160 @@
+import { Button, FileButton, Group, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+
+import { showDone, Trouble } from '../../app/trouble'
+import { addSshKey, makeSshPair, sshKeysQuery } from '../../api/ssh'
+import { Dialog } from '../../ui/dialog'
+import { IconUpload } from '../../ui/icons'
+import { SecretOnce } from '../../ui/secret-once'
+import { CopyField } from '../../ui/copy'
+import { ignoreComposingEnter } from '../../util/composing'
+import { pairFile, placePairCommand } from '../../util/ssh-lines'
+
+interface Props {
+  opened: boolean
+  onClose: () => void
+}
+
+export function AddKeyDialog({ opened, onClose }: Props) {
+  const { t } = useTranslation('settings')
+  return (
+    <Dialog opened={opened} onClose={onClose} title={t('ssh_keys.add')}>
+      <AddKeyForm onClose={onClose} />
+    </Dialog>
+  )
+}
+
+function AddKeyForm({ onClose }: { onClose: () => void }) {
+  const { t } = useTranslation(['settings', 'common'])
+  const cache = useQueryClient()
+  const form = useForm({
+    initialValues: { key: '', name: '' },
+    validate: {
+      key: (text) => {
+        if (text.trim() === '') return t('ssh_keys.key_needed')
+        // Said here and not only by the gateway: a private key must not even be sent.
+        return text.includes('PRIVATE KEY') ? t('ssh_keys.key_is_private') : null
+      },
+    },
+  })
+  const add = useMutation({
+    mutationFn: ({ key, name }: { key: string; name: string }) =>
+      addSshKey({ key: key.trim(), ...(name.trim() !== '' && { name: name.trim() }) }),
+    onSuccess: async (key) => {
+      showDone(t('ssh_keys.added_done', { name: key.name }))
+      onClose()
+      await cache.invalidateQueries({ queryKey: sshKeysQuery.queryKey })
+    },
+  })
+  const read = async (file: File | null) => {
+    if (file) form.setFieldValue('key', await file.text())
+  }
+  return (
+    <form
+      noValidate
+      onKeyDownCapture={ignoreComposingEnter}
+      onSubmit={form.onSubmit((values) => add.mutate(values))}
+    >
+      <Stack>
+        {add.error && <Trouble error={add.error} />}
+        <Textarea
+          label={t('ssh_keys.key')}
+          description={t('ssh_keys.key_help')}
+          autosize
+          minRows={3}
+          maxRows={8}
+          spellCheck={false}
+          data-autofocus
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 13 } }}
+          {...form.getInputProps('key')}
+        />
+        <FileButton onChange={(file) => void read(file)}>
+          {(props) => (
+            <Group>
+              <Button {...props} variant="default" size="xs" leftSection={<IconUpload size={16} />}>
+                {t('ssh_keys.from_file')}
+              </Button>
+            </Group>
+          )}
+        </FileButton>
+        <TextInput
+          label={t('ssh_keys.name')}
+          description={t('ssh_keys.name_help')}
+          {...form.getInputProps('name')}
+        />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t('common:cancel')}
+          </Button>
+          <Button type="submit" loading={add.isPending}>
+            {t('ssh_keys.add_submit')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+export function MakePairDialog({ opened, onClose }: Props) {
+  const { t } = useTranslation('settings')
+  // What is shown in it cannot be shown again: it closes by its own button alone.
+  return (
+    <Dialog opened={opened} onClose={onClose} stays title={t('ssh_keys.make')}>
+      <MakePairForm onClose={onClose} />
+    </Dialog>
+  )
+}
+
+function MakePairForm({ onClose }: { onClose: () => void }) {
+  const { t } = useTranslation(['settings', 'common'])
+  const cache = useQueryClient()
+  const form = useForm({
+    initialValues: { name: 'berth' },
+    validate: { name: (text) => (text.trim() === '' ? t('ssh_keys.name_needed') : null) },
+  })
+  const make = useMutation({
+    mutationFn: ({ name }: { name: string }) => makeSshPair(name.trim()),
+    onSuccess: () => cache.invalidateQueries({ queryKey: sshKeysQuery.queryKey }),
+  })
+  if (make.data) {
+    const file = pairFile(make.data.key.name)
+    return (
+      <Stack>
+        <SecretOnce
+          title={t('ssh_keys.private_once')}
+          secret={make.data.private_key}
+          label={t('ssh_keys.copy_private')}
+          file={file}
+        />
+        <Text size="sm">{t('ssh_keys.put_it')}</Text>
+        <CopyField block text={placePairCommand(file)} />
+        <Group justify="flex-end">
+          <Button onClick={onClose}>{t('ssh_keys.saved_it')}</Button>
+        </Group>
+      </Stack>
+    )
+  }
+  return (
+    <form
+      noValidate
+      onKeyDownCapture={ignoreComposingEnter}
+      onSubmit={form.onSubmit((values) => make.mutate(values))}
+    >
+      <Stack>
+        <Text size="sm">{t('ssh_keys.make_text')}</Text>
+        {make.error && <Trouble error={make.error} />}
+        <TextInput label={t('ssh_keys.name')} data-autofocus {...form.getInputProps('name')} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t('common:cancel')}
+          </Button>
+          <Button type="submit" loading={make.isPending}>
+            {t('ssh_keys.make_submit')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
