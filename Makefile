@@ -54,10 +54,13 @@ test: docker tools-begin build images browser test-packages ## do all set-up and
 	  cargo test --release --workspace --no-fail-fast; \
 	fi
 
-test-long: docker build images test-packages ## the tests that take long: kills, odd requests and refusals by the thousand
+test-long: docker build images test-packages ## the tests that take long: kills, odd requests and spoilt packets by the thousand, ten gigabytes
 	$(call step,test: a hundred kills)
 	@export BERTH_BIN="$(CURDIR)/bin" BERTH_CRASH_ROUNDS=$${BERTH_CRASH_ROUNDS:-100}; \
 	cargo test --release --workspace --test e2e -- crash:: --nocapture
+	$(call step,test: ten thousand spoilt packets, ten gigabytes by SFTP)
+	@export BERTH_BIN="$(CURDIR)/bin" BERTH_SSH_ROUNDS=$${BERTH_SSH_ROUNDS:-10000} BERTH_SSH_MIB=$${BERTH_SSH_MIB:-10240}; \
+	cargo test --release --workspace --test e2e -- ssh_bad::spoilt ssh_bad::channels ssh_load:: --test-threads 1 --nocapture
 	$(call step,test: ten thousand odd requests)
 	@deploy/up/packages.sh python3-venv
 	@BERTH_BIN="$(CURDIR)/bin" tests/schemathesis/run.sh
@@ -136,7 +139,8 @@ browser:
 
 # What tests make small images and engines of their own from.
 test-packages:
-	@deploy/up/packages.sh busybox-static curl pebble util-linux
+	@deploy/up/packages.sh busybox-static curl pebble util-linux \
+	  dropbear-bin openssh-client putty-tools python3-asyncssh python3-paramiko rsync ssh-audit
 
 deny:
 	$(call step,check: dependencies)

@@ -3,9 +3,7 @@
 //! Each is walked in the same way, with what the shell itself can do: such images have no other tools.
 
 use std::{
-    io::Write as _,
-    path::{Path, PathBuf},
-    process::Command,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -17,15 +15,13 @@ use gateway_api::{
 use tests::{
     LIMIT, OrFail as _, Screen, World,
     engine::{self, LocalImage, put_busybox},
-    wait_until, wait_until_agreed,
+    old_glibc, wait_until, wait_until_agreed,
 };
 
 /// The most memory that an agent may take.
 const AGENT_MAX_KB: u64 = 4 << 10;
 /// From the gateway's return to the end of the first command. It is well under a second, unless the machine is busy.
 const RELINK_LIMIT: Duration = Duration::from_secs(5);
-/// The exit code of a script that cannot do its work just now.
-const NOT_NOW: i32 = 75;
 
 /// An image and what is special about it.
 struct Kind<'a> {
@@ -220,19 +216,7 @@ async fn an_image_whose_user_is_not_root() {
 
 #[tokio::test]
 async fn an_image_with_a_c_library_of_2016() {
-    let cache = std::env::var_os("BERTH_CACHE").map(PathBuf::from).or_else(|| {
-        let home = std::env::var_os("HOME")?;
-        Some(Path::new(&home).join(".cache/berth"))
-    });
-    let archive = cache.or_fail("find the cache").join("old-glibc.tar");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("images/old-glibc.sh");
-    let made = Command::new(script).arg(&archive).output().or_fail("run a script");
-    let said = String::from_utf8_lossy(&made.stderr);
-    if made.status.code() == Some(NOT_NOW) {
-        let _ = writeln!(std::io::stderr(), "not tried, since there is no such image: {said}");
-        return;
-    }
-    assert!(made.status.success(), "{said}");
+    let Some(archive) = old_glibc() else { return };
     let image = LocalImage::of_archive("old-glibc", &archive, &[]);
     Kind { reference: image.reference(), prefix: &[], has_shell: true, user: (0, 0) }.walk().await;
 }

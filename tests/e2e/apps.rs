@@ -34,6 +34,7 @@ async fn create(client: &Client, who: &str) {
         gpus: 0,
         env: [].into(),
         command,
+        auto_start: false,
     };
     client.create_instance(&wanted).await.or_fail("create an instance");
     wait_until("the instance runs", LIMIT, async || {

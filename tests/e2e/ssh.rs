@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use tests::{IMAGE, LIMIT, Laptop, OrFail as _, World, wait_until};
+use tests::{IMAGE, LIMIT, Laptop, OrFail as _, Talk, World, prepared, scripts, wait_until};
 
 /// A world with instance `train` that runs.
 async fn world() -> World {
@@ -137,4 +137,149 @@ async fn what_runs_in_the_background_outlives_the_connection() {
     let first = wait_until("it runs", LIMIT, async || Some(read().await).filter(|at| !at.is_empty())).await;
     wait_until("it goes on", LIMIT, async || Some(read().await).filter(|at| *at != first)).await;
     laptop.ssh("train", &[&format!("kill {}", pid.trim())]).await.succeeded();
+}
+
+#[tokio::test]
+async fn keys_of_every_kind_open_it() {
+    let world = world().await;
+    let laptop = Laptop::new(&world).await;
+    let kinds: [(&str, &[&str], &[&str]); 5] = [
+        ("ed25519", &["-t", "ed25519"], &["ssh-ed25519"]),
+        ("rsa", &["-t", "rsa", "-b", "3072"], &["rsa-sha2-256", "rsa-sha2-512"]),
+        ("ecdsa256", &["-t", "ecdsa", "-b", "256"], &["ecdsa-sha2-nistp256"]),
+        ("ecdsa384", &["-t", "ecdsa", "-b", "384"], &["ecdsa-sha2-nistp384"]),
+        ("ecdsa521", &["-t", "ecdsa", "-b", "521"], &["ecdsa-sha2-nistp521"]),
+    ];
+    for (name, kind, algorithms) in kinds {
+        laptop.make_key(name, kind);
+        laptop.register(name).await;
+        for algorithm in algorithms {
+            let mut ssh =
+                laptop.ssh_by("admin+train", name, &[&format!("PubkeyAcceptedAlgorithms={algorithm}")]);
+            ssh.arg("echo in");
+            assert_eq!(laptop.run(ssh, b"").await.succeeded(), "in\n", "{algorithm}");
+        }
+    }
+    // RSA with SHA-1 is refused, whoever's key it is.
+    let mut ssh = laptop.ssh_by("admin+train", "rsa", &["PubkeyAcceptedAlgorithms=ssh-rsa"]);
+    ssh.arg("echo in");
+    laptop.run(ssh, b"").await.ended(255);
+    // And so are keys that are too weak, with a word on why.
+    laptop.make_key("weak", &["-t", "rsa", "-b", "1024"]);
+    let refused = world.client().add_ssh_key(&laptop.add("weak", None)).await;
+    let said = refused.map(|key| key.id).map_err(|error| error.to_string());
+    assert!(said.as_ref().is_err_and(|said| said.contains("2048 bits")), "{said:?}");
+}
+
+/// Keys that live in a device. The device is a program of OpenSSH's own tests.
+#[tokio::test]
+async fn keys_in_a_device_open_it() {
+    let Some(suite) = prepared(&scripts().join("openssh-tests.sh"), "openssh-tests") else { return };
+    let world = world().await;
+    let laptop = Laptop::new(&world).await;
+    let device = suite.join("usr/lib/openssh/regress/misc/sk-dummy/sk-dummy.so");
+    let device = format!("{}", device.display());
+    for kind in ["ed25519-sk", "ecdsa-sk"] {
+        laptop.make_key(kind, &["-t", kind, "-w", &device]);
+        world.client().add_ssh_key(&laptop.add(kind, None)).await.or_fail("add a key");
+        let mut ssh = laptop.ssh_by("admin+train", kind, &[&format!("SecurityKeyProvider={device}")]);
+        ssh.arg("echo in");
+        assert_eq!(laptop.run(ssh, b"").await.succeeded(), "in\n", "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn forwards_lead_into_the_instance_and_back() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    let serve = "cd /tmp; echo there > page; nohup python3 -u -m http.server --bind 127.0.0.1 7000 >/tmp/log 2>&1 </dev/null &";
+    laptop.ssh("train", &[serve]).await.succeeded();
+    // One client, all kinds at once; many sessions then go over its connection.
+    let local = laptop.path("local");
+    let back = laptop.path("back");
+    let listener = std::os::unix::net::UnixListener::bind(&back).or_fail("listen");
+    let control = laptop.path("control");
+    let options = [
+        "-N".to_owned(),
+        "-M".to_owned(),
+        "-S".to_owned(),
+        control.display().to_string(),
+        "-A".to_owned(),
+        "-L".to_owned(),
+        format!("{}:127.0.0.1:7000", local.display()),
+        "-R".to_owned(),
+        format!("/tmp/there.sock:{}", back.display()),
+        "-o".to_owned(),
+        "ServerAliveInterval=1".to_owned(),
+        "-o".to_owned(),
+        "ExitOnForwardFailure=yes".to_owned(),
+    ];
+    let options: Vec<_> = options.iter().map(String::as_str).collect();
+    let _master = Talk::start(laptop.ssh_as("admin+train", &options));
+    wait_until("the forwards listen", LIMIT, async || (control.exists() && local.exists()).then_some(()))
+        .await;
+
+    let page = wait_until("the page comes", LIMIT, async || {
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "--unix-socket"]).arg(&local).arg("http://x/page");
+        Some(laptop.run(curl, b"").await.stdout).filter(|page| !page.is_empty())
+    })
+    .await;
+    assert_eq!(page, "there\n");
+
+    let answer = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().or_fail("accept");
+        std::io::Write::write_all(&mut stream, b"from here\n").or_fail("answer");
+    });
+    let ask = "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"/tmp/there.sock\"); print(s.recv(99).decode(), end=\"\")'";
+    let by_master = ["-S", &control.display().to_string()].map(str::to_owned);
+    let by_master: Vec<_> = by_master.iter().map(String::as_str).collect();
+    let said = laptop.ssh_with("train", &by_master, &[ask], b"").await.succeeded();
+    assert_eq!(said, "from here\n");
+    assert!(answer.join().is_ok(), "nobody came");
+
+    // Twelve sessions at once on the one connection.
+    let sessions = (0..12).map(|number| {
+        let (by_master, laptop) = (&by_master, &laptop);
+        async move {
+            let said = laptop.ssh_with("train", by_master, &[&format!("echo {number}; sleep 1")], b"").await;
+            assert_eq!(said.succeeded(), format!("{number}\n"));
+        }
+    });
+    futures_util::future::join_all(sessions).await;
+
+    // -W.
+    let mut through = laptop.ssh_as("admin+train", &["-W", "127.0.0.1:7000"]);
+    through.stdin(std::process::Stdio::null());
+    let said = laptop.run(through, b"GET /page HTTP/1.0\r\n\r\n").await.succeeded();
+    assert!(said.ends_with("there\n"), "{said}");
+}
+
+#[tokio::test]
+async fn a_key_agent_goes_along() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    let socket = laptop.path("agent");
+    let mut agent = Command::new("ssh-agent");
+    agent.args(["-D", "-a"]).arg(&socket);
+    let _agent = Talk::start(agent);
+    wait_until("the agent listens", LIMIT, async || socket.exists().then_some(())).await;
+    let mut add = Command::new("ssh-add");
+    add.arg("-q").arg(laptop.path("key")).env("SSH_AUTH_SOCK", &socket);
+    laptop.run(add, b"").await.succeeded();
+    let asks = "python3 -c 'import os, socket, stat; p = os.environ[\"SSH_AUTH_SOCK\"]; print(oct(stat.S_IMODE(os.stat(p).st_mode))); \
+                s = socket.socket(socket.AF_UNIX); s.connect(p); s.sendall(b\"\\0\\0\\0\\1\\x0b\"); print(s.recv(9)[4])'; echo $SSH_AUTH_SOCK";
+    let identity = format!("IdentityAgent={}", socket.display());
+    let mut ssh = laptop.ssh_as("admin+train", &["-A"]);
+    let mut with_agent = Command::new("ssh");
+    // The first value of an option counts.
+    with_agent.args(["-o", &identity]).args(ssh.get_args()).arg(asks);
+    ssh = with_agent;
+    ssh.env("SSH_AUTH_SOCK", &socket);
+    let said = laptop.run(ssh, b"").await.succeeded();
+    let lines: Vec<_> = said.lines().collect();
+    // 12: here are the keys.
+    assert_eq!(lines[..2], ["0o600", "12"], "{said}");
+    // It is gone with the session.
+    laptop.ssh("train", &[&format!("test ! -e {}", lines[2])]).await.succeeded();
 }

@@ -53,9 +53,18 @@ pub fn listed(cluster: &str) -> Vec<Listed> {
 /// The first process of an instance, by its number on this machine.
 #[track_caller]
 pub fn first_process(instance: &str) -> u32 {
+    inspect(&container_of(instance), ".State.Pid").parse().or_fail("read a number")
+}
+
+/// The address of an instance that runs, in its user's network.
+#[track_caller]
+pub fn address_of(instance: &str) -> String {
+    inspect(&container_of(instance), "range .NetworkSettings.Networks}}{{.IPAddress}}{{end")
+}
+
+fn container_of(instance: &str) -> String {
     let filter = format!("label=berth.instance={instance}");
-    let container = docker(&["ps", "--filter", &filter, "--format", "{{.Names}}"]);
-    inspect(&container, ".State.Pid").parse().or_fail("read a number")
+    docker(&["ps", "--filter", &filter, "--format", "{{.Names}}"])
 }
 
 /// The users for whom a cluster has a network, one for each network.

@@ -13,6 +13,7 @@
 
 pub mod engine;
 mod fail;
+mod prepared;
 mod program;
 mod screen;
 mod small_disk;
@@ -25,10 +26,11 @@ use gateway_api::CreateInstance;
 
 pub use self::{
     fail::OrFail,
+    prepared::{old_glibc, prepared},
     program::Program,
     screen::Screen,
     small_disk::SmallDisk,
-    ssh::Laptop,
+    ssh::{Laptop, Talk, scripts},
     wait::{LIMIT, wait_until, wait_until_agreed},
     web::{Socket, http_client, raw_http, web_socket, web_socket_refused},
     world::{Ran, Setup, World},
@@ -48,5 +50,6 @@ pub fn wanted(name: &str) -> CreateInstance {
         gpus: 0,
         env: [].into(),
         command: Vec::new(),
+        auto_start: false,
     }
 }

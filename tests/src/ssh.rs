@@ -4,11 +4,27 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
-use gateway_api::ssh::{AddSshKey, SshKey};
+use gateway_api::{
+    client::Client,
+    ssh::{AddSshKey, SshKey},
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    process::{Child, ChildStdin, ChildStdout},
+};
 
-use crate::{OrFail as _, Ran, World};
+use crate::{LIMIT, OrFail as _, Ran, World};
+
+/// Far longer than any client takes, the long tests included.
+const CLIENT_LIMIT: Duration = Duration::from_mins(30);
+
+/// Where the scripts are that speak SSH.
+pub fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("ssh")
+}
 
 /// A user's laptop: a key, the host key that it trusts, and the clients that are installed here.
 #[derive(Debug)]
@@ -55,7 +71,11 @@ impl<'a> Laptop<'a> {
 
     /// Adds a key to the user's with a proof.
     pub async fn register(&self, name: &str) -> SshKey {
-        let client = self.world.client();
+        self.register_with(&self.world.client(), name).await
+    }
+
+    /// Adds a key to somebody's with a proof.
+    pub async fn register_with(&self, client: &Client, name: &str) -> SshKey {
         let challenge = client.ssh_challenge().await.or_fail("ask for a challenge").challenge;
         let signed = self.path("challenge");
         std::fs::write(&signed, challenge).or_fail("write a challenge");
@@ -116,6 +136,35 @@ impl<'a> Laptop<'a> {
         self.run(ssh, input).await
     }
 
+    /// `ssh` by key as any login, such as `alice` or `train`, not run yet.
+    pub fn ssh_as(&self, login: &str, options: &[&str]) -> Command {
+        let mut ssh = Command::new("ssh");
+        ssh.args(self.key_options()).args(options).args(["-p", &self.world.ssh_port().to_string()]);
+        ssh.arg(format!("{login}@127.0.0.1")).current_dir(self.folder());
+        // What the machine that runs the tests speaks is not what the user does.
+        ssh.env("LANG", "C.UTF-8").env_remove("LC_ALL").env_remove("LC_MESSAGES");
+        ssh
+    }
+
+    /// `ssh` by one key and with more settings, not run yet.
+    pub fn ssh_by(&self, login: &str, key: &str, settings: &[&str]) -> Command {
+        let mut ssh = Command::new("ssh");
+        ssh.args(self.options()).args(["-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-i"]);
+        ssh.arg(self.path(key)).args(settings.iter().flat_map(|setting| ["-o", setting]));
+        ssh.args(["-p", &self.world.ssh_port().to_string(), &format!("{login}@127.0.0.1")]);
+        ssh
+    }
+
+    /// Runs one of the scripts in `tests/ssh` that speak SSH by a library: it is told where, who and by which key.
+    pub async fn python(&self, script: &str, arguments: &[&str]) -> Ran {
+        let mut python = Command::new("/usr/bin/python3");
+        python.args(["-W", "ignore"]).arg(scripts().join(script)).args(arguments);
+        python.env("BERTH_PORT", self.world.ssh_port().to_string()).env("BERTH_KEY", self.path("key"));
+        python.env("BERTH_KNOWN", self.path("known_hosts")).env("BERTH_USER", &self.user);
+        python.env("BERTH_PASSWORD", self.world.password()).current_dir(self.folder());
+        self.run(python, b"").await
+    }
+
     /// Runs `ssh` as `login` with a password.
     pub async fn ssh_password(&self, login: &str, password: &str, options: &[&str], command: &[&str]) -> Ran {
         let mut ssh = Command::new("ssh");
@@ -137,9 +186,80 @@ impl<'a> Laptop<'a> {
         command
     }
 
+    /// `ssh` as one line, for programs that start it themselves.
+    pub fn ssh_line(&self) -> String {
+        format!("ssh {} -p {}", self.key_options().join(" "), self.world.ssh_port())
+    }
+
     /// Runs any client to its end.
     pub async fn run(&self, command: Command, input: &[u8]) -> Ran {
         let line = format!("{command:?}");
-        Ran::to_its_end(command, line, input).await
+        Ran::to_its_end_within(CLIENT_LIMIT, command, line, input).await
+    }
+}
+
+/// Somebody who types into a program and reads what it shows.
+#[derive(Debug)]
+pub struct Talk {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: ChildStdout,
+    shown: String,
+}
+
+impl Talk {
+    /// Starts `command`; what it says on standard error goes to the test's own.
+    #[track_caller]
+    pub fn start(command: Command) -> Self {
+        let mut command = tokio::process::Command::from(command);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().or_fail("start a program");
+        let input = child.stdin.take();
+        let output = child.stdout.take().or_fail("read from a program");
+        Self { child, input, output, shown: String::new() }
+    }
+
+    pub async fn types(&mut self, keys: &str) {
+        let input = self.input.as_mut().or_fail("type into a program whose input has ended");
+        input.write_all(keys.as_bytes()).await.or_fail("type");
+        input.flush().await.or_fail("type");
+    }
+
+    /// Nothing more will be typed.
+    pub fn hangs_up(&mut self) {
+        self.input = None;
+    }
+
+    /// Reads until `text` has been shown.
+    pub async fn shows(&mut self, text: &str) {
+        let mut piece = [0; 4096];
+        let read = async {
+            while !self.shown.contains(text) {
+                match self.output.read(&mut piece).await {
+                    Ok(read) if read > 0 => self.shown += &String::from_utf8_lossy(&piece[..read]),
+                    Ok(_) | Err(_) => return false,
+                }
+            }
+            true
+        };
+        let found = tokio::time::timeout(LIMIT, read).await;
+        assert!(found == Ok(true), "`{text}` is not shown, but:\n{}", self.shown);
+    }
+
+    /// All that was shown so far.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Waits until it ends; its exit code.
+    pub async fn ends(&mut self) -> Option<i32> {
+        let rest = async {
+            let mut rest = Vec::new();
+            let _closed = self.output.read_to_end(&mut rest).await;
+            self.shown += &String::from_utf8_lossy(&rest);
+            self.child.wait().await
+        };
+        let ended = tokio::time::timeout(LIMIT, rest).await.or_fail("wait for a program");
+        ended.or_fail("wait for a program").code()
     }
 }

@@ -343,6 +343,16 @@ impl World {
 impl Ran {
     /// Runs `command` with `input` on its standard input; `line` is what it is called when it fails.
     pub(crate) async fn to_its_end(command: Command, line: String, input: &[u8]) -> Self {
+        Self::to_its_end_within(COMMAND_LIMIT, command, line, input).await
+    }
+
+    /// The same for what may take longer than usual.
+    pub(crate) async fn to_its_end_within(
+        limit: Duration,
+        command: Command,
+        line: String,
+        input: &[u8],
+    ) -> Self {
         let mut child = tokio::process::Command::from(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -358,7 +368,7 @@ impl Ran {
             }
         };
         let both = async { tokio::join!(feed, child.wait_with_output()).1 };
-        let output = tokio::time::timeout(COMMAND_LIMIT, both).await.or_fail(&line).or_fail(&line);
+        let output = tokio::time::timeout(limit, both).await.or_fail(&line).or_fail(&line);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr), line }
     }

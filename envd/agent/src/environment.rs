@@ -114,9 +114,9 @@ impl Surroundings {
     }
 
     /// A part of this program that runs as the image's user.
-    pub(crate) fn helper(&self, helper: Helper, argument: &str) -> Command {
+    pub(crate) fn helper(&self, helper: Helper, argument: &str, directory: &Path) -> Command {
         let argv = [OsString::from("berth"), OsString::from(argument)];
-        self.program(Path::new(helper.word()), &argv, &self.home_directory(), false)
+        self.program(Path::new(helper.word()), &argv, directory, false)
     }
 
     /// A directory that the user named. It must be there.

@@ -15,7 +15,7 @@ use std::{
 };
 
 use envd_api::agent::{
-    Address, AppReport, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply,
+    Address, AppReport, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply, SftpPlace,
     TerminalsReport, VERSION, read_message, write_message,
 };
 use rustix::event::{PollFd, PollFlags};
@@ -64,7 +64,7 @@ enum Ready {
     Viewer(terminal::Viewer),
     Terminals(TerminalsReport),
     App(AppReport),
-    /// A process that answers by itself, on its standard input and output.
+    /// A process that answers by itself, on its standard input and output; with `stream`, from the first byte.
     Helper {
         command: Box<Command>,
         stream: bool,
@@ -125,25 +125,34 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
         Call::Terminals(call) => Ok(Ready::Terminals(terminal::survey(agent, &call.act))),
         Call::App(call) => app::call(agent, &call).map(Ready::App),
         Call::Session(call) => session::start(agent, &call).map(Ready::Process),
-        Call::Sftp {} => helper(agent, Helper::Sftp, "", true),
+        Call::Sftp { place } => {
+            let around = Surroundings::new(&agent.spec, &BTreeMap::new())?;
+            let directory = match place {
+                SftpPlace::Home => around.home_directory(),
+                SftpPlace::Lasting => around.lasting_directory(),
+            };
+            let command = Box::new(around.helper(Helper::Sftp, "", &directory));
+            Ok(Ready::Helper { command, stream: true })
+        }
         Call::Connect(Address::Tcp { host, port }) => {
             dial::reach(agent, &host, port).await.map(Ready::Connection)
         }
-        Call::Connect(Address::Unix { path }) => helper(agent, Helper::ConnectUnix, &path, false),
+        Call::Connect(Address::Unix { path }) => helper(agent, Helper::ConnectUnix, &path),
         Call::Listen(wanted) => {
             let wanted = serde_json::to_string(&wanted).unwrap_or_default();
-            helper(agent, Helper::Listen, &wanted, false)
+            helper(agent, Helper::Listen, &wanted)
         }
     }
 }
 
-/// The command of a helper. `stream`: the connection is its stream from the first byte.
-fn helper(agent: &Agent, helper: Helper, argument: &str, stream: bool) -> Result<Ready, Refused> {
+/// The command of a helper that answers in words first.
+fn helper(agent: &Agent, helper: Helper, argument: &str) -> Result<Ready, Refused> {
     if argument.contains('\0') {
         return Err(Refused::new(Refusal::Other, "a path cannot hold a zero byte"));
     }
     let around = Surroundings::new(&agent.spec, &BTreeMap::new())?;
-    Ok(Ready::Helper { command: Box::new(around.helper(helper, argument)), stream })
+    let command = Box::new(around.helper(helper, argument, &around.home_directory()));
+    Ok(Ready::Helper { command, stream: false })
 }
 
 /// Gives the connection away: the process speaks with the gateway, nothing is copied here.

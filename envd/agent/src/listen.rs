@@ -24,14 +24,23 @@ use tokio::{
     net::{TcpListener, UnixListener, UnixStream, unix::OwnedReadHalf},
 };
 
+/// What is mounted for the agent, the gateway's socket among it.
+const OURS: &str = "/.berth";
 /// The pause after the system refused to accept a connection, such as for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Connects to a unix socket and passes it to the gateway.
 pub(crate) fn connect_unix(path: &OsString) -> ExitCode {
-    answer(async |mut gateway| match UnixStream::connect(path).await {
-        Ok(connection) => send_with_descriptor(&gateway, connection.as_fd()).await,
-        Err(error) => refuse(&mut gateway, &format!("`{}`: {error}", path.display())).await,
+    answer(async |mut gateway| {
+        // Where links lead is what counts.
+        let ours = std::fs::canonicalize(path).is_ok_and(|real| real.starts_with(OURS));
+        if ours {
+            return refuse(&mut gateway, &format!("`{}` is not for users", path.display())).await;
+        }
+        match UnixStream::connect(path).await {
+            Ok(connection) => send_with_descriptor(&gateway, connection.as_fd()).await,
+            Err(error) => refuse(&mut gateway, &format!("`{}`: {error}", path.display())).await,
+        }
     })
 }
 

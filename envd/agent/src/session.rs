@@ -1,22 +1,33 @@
 //! A session as an SSH server starts one: the login shell of the image's user, or a command in it, in their home.
 //!
 //! The streams are carried as for [`exec`](crate::exec); the end follows the habits of `sshd`.
+//!
+//! Clients that copy files count on a program of theirs on the other side. Where the image has none it is lent from the
+//! site's tools. An image without any shell still runs commands that need none.
 
 use std::{
     ffi::{OsStr, OsString},
-    os::unix::ffi::OsStringExt as _,
-    path::Path,
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
+    path::{Path, PathBuf},
 };
 
-use envd_api::agent::Session;
+use envd_api::agent::{Session, TOOLS};
 
 use crate::{
     Agent,
     environment::{StartError, Surroundings},
     exec::{Manner, Process},
     link::Refused,
-    program, pty,
+    program::{self, ProgramError},
+    pty,
 };
+
+/// What is lent to images that lack it.
+const LENT: [&str; 2] = ["rsync", "scp"];
+/// The locale where neither the image nor the client names one: text is UTF-8.
+const DEFAULT_LANG: &str = "C.UTF-8";
+/// What only a shell understands.
+const SHELL_SIGNS: &[u8] = b";|&<>$`(){}*?[]#~!\n";
 
 /// Starts the session's process, or says in words why not.
 pub(crate) fn start(agent: &Agent, call: &Session) -> Result<Process, Refused> {
@@ -25,9 +36,15 @@ pub(crate) fn start(agent: &Agent, call: &Session) -> Result<Process, Refused> {
         extra.insert("TERM".to_owned(), tty.term.clone());
     }
     let mut around = Surroundings::new(&agent.spec, &extra)?;
-    let shell = program::shell(around.account.shell.as_deref(), around.path()).map_err(StartError::from)?;
-    around.env.insert("SHELL".to_owned(), shell.to_string_lossy().into_owned());
-    let system = |error| StartError::System(shell.to_string_lossy().into_owned(), error);
+    if !around.env.contains_key("LC_ALL") {
+        around.env.entry("LANG".to_owned()).or_insert_with(|| DEFAULT_LANG.to_owned());
+    }
+    let command = call.command.as_ref().map(|command| OsString::from_vec(command.bytes()));
+    if let Some(command) = &command {
+        lend(&mut around, command);
+    }
+    let (program, argv) = program_and_arguments(&mut around, command)?;
+    let system = |error| StartError::System(program.to_string_lossy().into_owned(), error);
 
     let terminal = match &call.tty {
         Some(tty) => {
@@ -38,14 +55,55 @@ pub(crate) fn start(agent: &Agent, call: &Session) -> Result<Process, Refused> {
         }
         None => None,
     };
-    let argv = match &call.command {
-        Some(command) => {
-            vec![shell.clone().into_os_string(), OsString::from("-c"), OsString::from_vec(command.bytes())]
+    let mut command = around.program(&program, &argv, &around.home_directory(), terminal.is_some());
+    Ok(Process::spawn(agent, &mut command, terminal, Manner::Session).map_err(system)?)
+}
+
+/// The shell with the command, or the command itself where there is no shell.
+fn program_and_arguments(
+    around: &mut Surroundings,
+    command: Option<OsString>,
+) -> Result<(PathBuf, Vec<OsString>), StartError> {
+    let shell = match program::shell(around.account.shell.as_deref(), around.path()) {
+        Ok(shell) => shell,
+        Err(error) => {
+            let words = command.and_then(|command| plain_words(command.as_bytes())).ok_or(error)?;
+            let name = words.first().and_then(|name| name.to_str()).ok_or(ProgramError::Nothing)?;
+            let program = program::find(name, around.path(), &around.home_directory())?;
+            return Ok((program, words));
         }
+    };
+    around.env.insert("SHELL".to_owned(), shell.to_string_lossy().into_owned());
+    let argv = match command {
+        Some(command) => vec![shell.clone().into_os_string(), OsString::from("-c"), command],
         None => vec![login_name(&shell)],
     };
-    let mut command = around.program(&shell, &argv, &around.home_directory(), terminal.is_some());
-    Ok(Process::spawn(agent, &mut command, terminal, Manner::Session).map_err(system)?)
+    Ok((shell, argv))
+}
+
+/// Lets the command find a program that the image lacks and the site's tools have, after all that the image has.
+fn lend(around: &mut Surroundings, command: &OsStr) {
+    let first = command.as_bytes().split(|byte| *byte == b' ').next().unwrap_or_default();
+    let Some(name) = LENT.into_iter().find(|name| name.as_bytes() == first) else { return };
+    let folder = format!("{TOOLS}/current/bin");
+    let missing = program::find(name, around.path(), Path::new("/")).is_err();
+    if missing && program::find(name, &folder, Path::new("/")).is_ok() {
+        let path = format!("{}:{folder}", around.path());
+        around.env.insert("PATH".to_owned(), path);
+    }
+}
+
+/// The words of a command that a shell would do nothing with but take apart.
+fn plain_words(command: &[u8]) -> Option<Vec<OsString>> {
+    let mut escaped = false;
+    for byte in command {
+        if !escaped && SHELL_SIGNS.contains(byte) {
+            return None;
+        }
+        escaped = !escaped && *byte == b'\\';
+    }
+    let words = shlex::bytes::split(command)?;
+    Some(words.into_iter().map(OsString::from_vec).collect())
 }
 
 /// The name that makes a shell a login shell, such as `-bash`.
@@ -53,4 +111,28 @@ fn login_name(shell: &Path) -> OsString {
     let mut name = OsString::from("-");
     name.push(shell.file_name().unwrap_or(OsStr::new("sh")));
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_needs_no_shell_runs_without_one() {
+        let words = |command: &str| {
+            let words = plain_words(command.as_bytes())?;
+            Some(words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>())
+        };
+        let plain = |command: &str, expected: &[&str]| {
+            assert_eq!(words(command).unwrap(), expected, "{command}");
+        };
+        plain(
+            "rsync --server -vlogDtpre.iLsfxCIvu . /a\\ b/",
+            &["rsync", "--server", "-vlogDtpre.iLsfxCIvu", ".", "/a b/"],
+        );
+        plain("echo 'two words' \\$HOME", &["echo", "two words", "$HOME"]);
+        for command in ["a; b", "a | b", "echo $HOME", "a > b", "ls *", "a &", "`a`", "a\nb", "it's"] {
+            assert_eq!(words(command), None, "{command}");
+        }
+    }
 }

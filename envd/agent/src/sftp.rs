@@ -4,12 +4,12 @@
 //! Standard input and output are the gateway's own connection: nothing in between copies. Clients send many requests at
 //! once; all that have arrived are answered before the answers are written together.
 //!
-//! Packets are read and written by `russh-sftp`. Its names are text: a file whose name is not UTF-8 is listed with
-//! replacement characters and cannot be opened by that name.
+//! Names are bytes all the way (`packet`), so that files whose names are not UTF-8 travel like any others.
 
 mod attributes;
 mod extended;
 mod files;
+mod packet;
 
 use std::{
     collections::HashMap,
@@ -19,10 +19,13 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use russh_sftp::protocol::{Packet, Status, StatusCode, Version};
 use tokio_util::codec::{Decoder as _, LengthDelimitedCodec};
 
-use self::{attributes::Names, files::Open};
+use self::{
+    attributes::{Names, Whose},
+    files::Open,
+    packet::{Fields, Reply, Status, kind},
+};
 
 /// The longest packet, as OpenSSH has it.
 const PACKET_MAX: usize = 256 << 10;
@@ -34,6 +37,8 @@ const HANDLES_MAX: usize = 1000;
 const BATCH_BYTES: usize = 512 << 10;
 const BATCH_MAX: usize = 64;
 
+/// The version that this server speaks.
+const VERSION: u32 = 3;
 /// What this server offers beyond version 3, each with its version.
 const EXTENSIONS: [(&str, &str); 9] = [
     ("posix-rename@openssh.com", "1"),
@@ -50,7 +55,7 @@ const EXTENSIONS: [(&str, &str); 9] = [
 /// The state of one conversation.
 #[derive(Debug)]
 struct Server {
-    open: HashMap<String, Open>,
+    open: HashMap<u64, Open>,
     next: u64,
     names: Names,
 }
@@ -59,11 +64,11 @@ struct Server {
 #[derive(Debug)]
 enum Refused {
     System(io::Error),
-    Code(StatusCode),
+    Status(Status),
     Words(&'static str),
 }
 
-type Answer = Result<Packet, Refused>;
+type Answer = Result<Reply, Refused>;
 
 /// Serves on standard input and output until the gateway closes them.
 pub(crate) fn serve() -> ExitCode {
@@ -88,8 +93,7 @@ fn run() -> io::Result<()> {
         }
         received.extend_from_slice(&piece[..read]);
         while let Some(packet) = codec.decode(&mut received)? {
-            let answer = server.answer(&mut packet.freeze());
-            answers.add(Bytes::try_from(answer).map_err(io::Error::other)?);
+            answers.add(server.answer(packet.freeze()).packet());
             if answers.are_many() {
                 answers.write(&mut output)?;
             }
@@ -133,102 +137,88 @@ impl Answers {
 }
 
 impl Server {
-    fn answer(&mut self, bytes: &mut Bytes) -> Packet {
-        let Ok(packet) = Packet::try_from(bytes) else {
-            return Packet::error(0, StatusCode::BadMessage);
-        };
-        let id = packet.get_request_id();
-        self.handle(packet).unwrap_or_else(|refused| refused.packet(id))
+    fn answer(&mut self, packet: Bytes) -> Reply {
+        let mut fields = Fields::new(packet);
+        let head = fields.byte().and_then(|what| Ok((what, fields.number()?)));
+        match head {
+            Ok((kind::INIT, _)) => version(),
+            Ok((what, id)) => self.handle(what, id, &mut fields).unwrap_or_else(|refused| refused.reply(id)),
+            Err(refused) => refused.reply(0),
+        }
     }
 
-    fn handle(&mut self, packet: Packet) -> Answer {
-        match packet {
-            Packet::Init(_) => Ok(version().into()),
-            Packet::Open(open) => self.open_file(&open),
-            Packet::Close(close) => {
-                self.open.remove(&close.handle).ok_or(Refused::Words("no such handle"))?;
-                Ok(done(close.id))
+    fn handle(&mut self, what: u8, id: u32, fields: &mut Fields) -> Answer {
+        match what {
+            kind::OPEN => self.open_file(id, fields),
+            kind::CLOSE => self.close(id, fields),
+            kind::READ => self.read(id, fields),
+            kind::WRITE => self.write(id, fields),
+            kind::STAT => files::stat(id, &fields.path()?, true),
+            kind::LSTAT => files::stat(id, &fields.path()?, false),
+            kind::FSTAT => self.stat_handle(id, fields),
+            kind::SETSTAT => {
+                let (path, wanted) = (fields.path()?, fields.attributes()?);
+                attributes::set(Whose::Path(&path), &wanted)?;
+                Ok(Reply::done(id))
             }
-            Packet::Read(read) => self.read(&read),
-            Packet::Write(write) => self.write(&write),
-            Packet::Stat(stat) => files::stat(stat.id, &stat.path, true),
-            Packet::Lstat(stat) => files::stat(stat.id, &stat.path, false),
-            Packet::Fstat(stat) => self.fstat(&stat),
-            Packet::SetStat(set) => {
-                attributes::set(set.path.as_str().into(), &set.attrs)?;
-                Ok(done(set.id))
+            kind::FSETSTAT => {
+                let (file, wanted) = (self.file(fields)?, fields.attributes()?);
+                attributes::set(Whose::File(file), &wanted)?;
+                Ok(Reply::done(id))
             }
-            Packet::FSetStat(set) => {
-                attributes::set(self.file(&set.handle)?.into(), &set.attrs)?;
-                Ok(done(set.id))
+            kind::OPENDIR => self.open_directory(id, fields),
+            kind::READDIR => self.read_directory(id, fields),
+            kind::REMOVE => {
+                std::fs::remove_file(fields.path()?)?;
+                Ok(Reply::done(id))
             }
-            Packet::OpenDir(open) => self.open_directory(&open),
-            Packet::ReadDir(read) => self.read_directory(&read),
-            Packet::Remove(remove) => {
-                std::fs::remove_file(&remove.filename)?;
-                Ok(done(remove.id))
+            kind::MKDIR => files::make_directory(id, fields),
+            kind::RMDIR => {
+                std::fs::remove_dir(fields.path()?)?;
+                Ok(Reply::done(id))
             }
-            Packet::MkDir(make) => files::make_directory(&make),
-            Packet::RmDir(remove) => {
-                std::fs::remove_dir(&remove.path)?;
-                Ok(done(remove.id))
-            }
-            Packet::RealPath(real) => files::real_path(real.id, &real.path),
-            Packet::Rename(rename) => files::rename(&rename),
-            Packet::ReadLink(read) => files::read_link(&read),
-            Packet::Symlink(link) => {
+            kind::REALPATH => files::real_path(id, &fields.path()?),
+            kind::RENAME => files::rename(id, fields),
+            kind::READLINK => Ok(files::named(id, &std::fs::read_link(fields.path()?)?)),
+            kind::SYMLINK => {
                 // OpenSSH sends the two the other way round than the draft says, and so do all others.
-                std::os::unix::fs::symlink(&link.linkpath, &link.targetpath)?;
-                Ok(done(link.id))
+                let (target, link) = (fields.path()?, fields.path()?);
+                std::os::unix::fs::symlink(target, link)?;
+                Ok(Reply::done(id))
             }
-            Packet::Extended(extended) => self.extended(&extended),
-            Packet::Version(_)
-            | Packet::Status(_)
-            | Packet::Handle(_)
-            | Packet::Data(_)
-            | Packet::Name(_)
-            | Packet::Attrs(_)
-            | Packet::ExtendedReply(_) => Err(Refused::Code(StatusCode::BadMessage)),
+            kind::EXTENDED => self.extended(id, fields),
+            _ => Err(Refused::Status(Status::Unsupported)),
         }
     }
 }
 
-fn version() -> Version {
-    let mut version = Version::new();
-    version.extensions =
-        EXTENSIONS.iter().map(|(name, number)| ((*name).to_owned(), (*number).to_owned())).collect();
-    version
-}
-
-fn done(id: u32) -> Packet {
-    Packet::Status(Status {
-        id,
-        status_code: StatusCode::Ok,
-        error_message: "Success".to_owned(),
-        language_tag: String::new(),
-    })
+fn version() -> Reply {
+    // In the place of an id.
+    let reply = Reply::new(kind::VERSION, VERSION);
+    EXTENSIONS
+        .iter()
+        .fold(reply, |reply, (name, number)| reply.bytes(name.as_bytes()).bytes(number.as_bytes()))
 }
 
 impl Refused {
-    fn packet(self, id: u32) -> Packet {
-        let (code, words) = match self {
+    fn reply(self, id: u32) -> Reply {
+        let (status, words) = match self {
             Self::System(error) => {
-                let code = [
-                    (io::ErrorKind::NotFound, StatusCode::NoSuchFile),
-                    (io::ErrorKind::PermissionDenied, StatusCode::PermissionDenied),
-                    (io::ErrorKind::Unsupported, StatusCode::OpUnsupported),
+                let status = [
+                    (io::ErrorKind::NotFound, Status::NoSuchFile),
+                    (io::ErrorKind::PermissionDenied, Status::PermissionDenied),
+                    (io::ErrorKind::Unsupported, Status::Unsupported),
                 ]
                 .into_iter()
-                .find_map(|(kind, code)| (error.kind() == kind).then_some(code));
-                let code = code.unwrap_or(StatusCode::Failure);
+                .find_map(|(kind, status)| (error.kind() == kind).then_some(status));
                 let words = error.to_string();
                 let words = words.split(" (os error").next().unwrap_or_default().to_owned();
-                (code, words)
+                (status.unwrap_or(Status::Failure), words)
             }
-            Self::Code(code) => (code, code.to_string()),
-            Self::Words(words) => (StatusCode::Failure, words.to_owned()),
+            Self::Status(status) => (status, status.words().to_owned()),
+            Self::Words(words) => (Status::Failure, words.to_owned()),
         };
-        Packet::status(id, code, &words, "")
+        Reply::status(id, status, &words)
     }
 }
 

@@ -108,7 +108,10 @@ pub enum Call {
     /// What an SSH server does for one session: the user's login shell, or a command in it. Its streams are chunks.
     Session(Session),
     /// An SFTP server on the instance's files, as the image's user: the answer is its stream.
-    Sftp {},
+    Sftp {
+        #[serde(default)]
+        place: SftpPlace,
+    },
     /// A byte stream to any address that the instance itself can reach.
     Connect(Address),
     /// Accepts connections inside the instance for as long as the answer is open: [`Reply::Listening`], then one
@@ -177,6 +180,17 @@ pub struct SessionTty {
     /// The client's own terminal modes: opcodes of RFC 4254, section 8, and their values.
     #[serde(default)]
     pub modes: Vec<(u8, u32)>,
+}
+
+/// Where an SFTP server begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SftpPlace {
+    /// The home of the image's user.
+    #[default]
+    Home,
+    /// The user's own storage, which outlives the instance.
+    Lasting,
 }
 
 /// Bytes that are text most of the time, such as a command: each byte as the character of that number.

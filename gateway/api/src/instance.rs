@@ -36,6 +36,9 @@ pub struct CreateInstance {
     /// What to run instead of nothing: the instance then ends when this ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// SSH starts it when it is stopped, without asking.
+    #[serde(default)]
+    pub auto_start: bool,
 }
 
 /// An instance as its owner sees it.
@@ -52,6 +55,9 @@ pub struct Instance {
     pub gpus: u32,
     pub env: BTreeMap<String, String>,
     pub command: Vec<String>,
+    /// SSH starts it when it is stopped, without asking.
+    #[serde(default)]
+    pub auto_start: bool,
     pub goal: Goal,
     pub status: Status,
     /// What can be done with it now, so that no client derives that again.

@@ -13,6 +13,7 @@ pub(crate) mod login;
 pub(crate) mod logs;
 pub(crate) mod open;
 pub(crate) mod people;
+pub(crate) mod shell;
 pub(crate) mod ssh;
 pub(crate) mod terminals;
 
@@ -65,6 +66,7 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Audit(arguments) => keys::audit(arguments, &session()?).await,
         Command::Passwd => keys::passwd(&session()?).await,
         Command::Convert(arguments) => convert::convert(&arguments, words),
+        Command::Shell(arguments) => shell::shell(arguments, &session()?).await,
         Command::Ssh(arguments) => ssh::ssh(arguments, &session()?).await,
         Command::Cp(arguments) => ssh::copy(arguments, &session()?).await,
         Command::ConfigSsh(arguments) => ssh::config_ssh(arguments, &session()?).await,

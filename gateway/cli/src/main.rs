@@ -93,6 +93,10 @@ enum Command {
     /// Nothing needs to be configured: a key is made and registered on first use, and the host key is known from the
     /// gateway. Of an instance that is not running yet one sees what goes on.
     Ssh(commands::ssh::Ssh),
+    /// Make an instance as a file describes it, and open a shell in it
+    ///
+    /// The instance stays when the shell ends: `berth ssh` opens another one, `berth rm` deletes it.
+    Shell(commands::shell::Shell),
     /// Copy files to and from instances, as `scp` does
     Cp(commands::ssh::Copy),
     /// Let `ssh NAME.berth`, editors and all other SSH clients find your instances

@@ -193,6 +193,7 @@ impl App {
                     gpus: 0,
                     env: BTreeMap::from([(TENSORBOARD_FOLDER.to_owned(), folder.clone())]),
                     command: Vec::new(),
+                    auto_start: false,
                 },
             );
             match created.await {

@@ -78,6 +78,7 @@ impl App {
             slug: &slug,
             spec: &spec,
             status: &on_its_way(),
+            auto_start: wanted.auto_start,
         };
         let line = caller.line("instance.create", id.as_str()).with("name", name.as_str());
         self.store.add_instance(new, &line).await.map_err(|error| {
@@ -131,6 +132,7 @@ impl App {
             gpus: row.spec.gpus,
             env: row.spec.env,
             command: row.spec.command,
+            auto_start: row.auto_start,
             goal: row.goal,
             actions: status.actions(),
             status,

@@ -11,6 +11,7 @@ mod people;
 mod ssh_keys;
 
 use std::{
+    net::IpAddr,
     path::Path,
     sync::{Arc, OnceLock},
 };
@@ -62,6 +63,8 @@ pub(crate) struct App {
     passwords: Passwords,
     limits: SignInLimits,
     refusals: DefaultKeyedRateLimiter<UserName>,
+    /// How often refused keys of one source are written down.
+    strangers: DefaultKeyedRateLimiter<IpAddr>,
 }
 
 /// One part of the gateway and whether it is well.
@@ -95,6 +98,7 @@ impl App {
             limits: SignInLimits::default(),
             live: Live::default(),
             refusals: RateLimiter::keyed(Quota::per_minute(chores::REFUSALS_PER_MINUTE)),
+            strangers: RateLimiter::keyed(Quota::per_minute(chores::REFUSALS_PER_MINUTE)),
             config,
             store,
             tasks,

@@ -23,8 +23,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::App;
 use crate::{
-    auth::{Caller, Key, Origin, policy, token::Token},
-    error::Error,
+    auth::{Caller, Key, Origin, limits::network, policy, token::Token},
+    error::{Error, chain},
     store::{KnownKey, NewSshKey, StoreError, UserId},
 };
 
@@ -36,6 +36,8 @@ const CHALLENGES_MAX: usize = 10_000;
 const KEY_MAX_BYTES: usize = 8 << 10;
 /// Keys of one user.
 const KEYS_MAX: usize = 100;
+/// When this many sources have shown keys that are not known, those that have rested are forgotten.
+const SOURCES_MAX: usize = 10_000;
 /// The least that an RSA key must have.
 const RSA_MIN_BITS: u32 = 2048;
 
@@ -163,6 +165,24 @@ impl App {
     ) -> Result<Option<KnownKey>, Error> {
         let known = self.store.known_keys(key.fingerprint(HashAlg::Sha256).as_bytes()).await?;
         Ok(known.into_iter().find(|key| user.map_or(key.proved, |user| key.user.name == *user)))
+    }
+
+    /// Writes down that somebody showed a key and did not get in. Strangers can do so as often as they like, so for each
+    /// source only so many in a minute.
+    pub(crate) async fn note_refused_key(&self, account: &str, fingerprint: &str, origin: &Origin) {
+        let source = network(origin.source);
+        if self.strangers.len() >= SOURCES_MAX {
+            self.strangers.retain_recent();
+        }
+        if self.strangers.check_key(&source).is_err() {
+            return;
+        }
+        // What is no user name may be a secret in the wrong place: it is not written down.
+        let claimed = if account.parse::<UserName>().is_ok() { account } else { "" };
+        let line = origin.line(claimed, "sign_in", claimed).with("fingerprint", fingerprint).refused();
+        if let Err(error) = self.store.audit(&line).await {
+            tracing::error!(error = chain(&error), "a refused key cannot be written down");
+        }
     }
 
     /// Signs somebody in who has signed with that key.

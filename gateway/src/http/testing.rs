@@ -151,7 +151,15 @@ impl Site {
             command: Vec::new(),
         };
         let slug = name.slug();
-        let new = NewInstance { id: &id, user: owner.id, name: &name, slug: &slug, spec: &spec, status };
+        let new = NewInstance {
+            id: &id,
+            user: owner.id,
+            name: &name,
+            slug: &slug,
+            spec: &spec,
+            status,
+            auto_start: false,
+        };
         self.app.store.add_instance(new, &line()).await.unwrap();
         id
     }

@@ -12,7 +12,7 @@ use std::{
 use envd_api::agent::Listen;
 use russh::{
     Channel, ChannelId, ChannelOpenFailure, Pty, Sig,
-    keys::{Algorithm, PublicKey},
+    keys::{Algorithm, HashAlg, PublicKey},
     server::{
         Auth, ChannelOpenHandle, Handle, Handler, Msg, PublicKeyOffer, Response, Session, VerifiedPublicKey,
     },
@@ -128,6 +128,10 @@ fn refuse() -> Auth {
     Auth::Reject { proceed_with_methods: Some(methods()), partial_success: false }
 }
 
+fn fingerprint(key: &PublicKey) -> String {
+    key.fingerprint(HashAlg::Sha256).to_string()
+}
+
 /// What went wrong on our side is for the operator; that somebody is not known is no news.
 fn note(error: &Error) {
     if error.status().is_server_error() {
@@ -177,13 +181,16 @@ impl Handler for Client {
         if matches!(offer.algorithm, Algorithm::Rsa { hash: None }) {
             return Ok(refuse());
         }
-        let known = self.look_up(&Login::parse(user), offer.public_key).await;
+        let login = Login::parse(user);
+        self.shared.key_was_shown(login.account(), fingerprint(offer.public_key));
+        let known = self.look_up(&login, offer.public_key).await;
         Ok(if known.is_some() { Auth::Accept } else { refuse() })
     }
 
     async fn auth_publickey(&mut self, user: &str, key: VerifiedPublicKey<'_>) -> Result<Auth> {
         self.proved = None;
         let login = Login::parse(user);
+        self.shared.key_was_shown(login.account(), fingerprint(key.public_key));
         let Some(known) = self.look_up(&login, key.public_key).await else { return Ok(refuse()) };
         let target = login.target(&known.user.name);
         match self.shared.app.sign_in_with_key(known, self.shared.origin.clone()).await {

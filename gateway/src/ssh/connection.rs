@@ -2,7 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -38,6 +38,8 @@ pub(super) struct Shared {
     /// The connection is over.
     pub(super) over: CancellationToken,
     signed: OnceLock<Signed>,
+    /// The last key that was shown and did not let anybody in so far: who it was said to be of, and its fingerprint.
+    shown: Mutex<Option<(String, String)>>,
 }
 
 /// Who has signed in, and where they want to go.
@@ -59,6 +61,33 @@ impl Shared {
             channels: Arc::new(tokio::sync::Semaphore::new(CHANNELS_MAX)),
             over: CancellationToken::new(),
             signed: OnceLock::new(),
+            shown: Mutex::default(),
+        }
+    }
+
+    pub(super) fn key_was_shown(&self, account: &str, fingerprint: String) {
+        let shown = Some((account.to_owned(), fingerprint));
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
+
+    /// Nobody signed in: if a key was tried, that is written down.
+    async fn note_refused_key(&self) {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((account, fingerprint)) = shown {
+            self.app.note_refused_key(&account, &fingerprint, &self.origin).await;
+        }
+    }
+
+    /// Writes down that somebody was refused what is not theirs.
+    pub(super) async fn note_refusal(&self, error: &Error) {
+        let status = error.status();
+        let refused =
+            matches!(error, Error::Hidden { .. } | Error::NotFound { .. } | Error::Forbidden { .. });
+        if let Some(signed) = self.signed().filter(|_| refused) {
+            let what = format!("ssh {}", signed.target.as_deref().unwrap_or_default());
+            let Origin { source, request_id } = &self.origin;
+            let user = &signed.caller.user.name;
+            self.app.note_refusal(user, Some(*source), request_id, what, status.as_u16()).await;
         }
     }
 
@@ -84,7 +113,11 @@ impl Shared {
     pub(super) async fn grant(&self, action: Action) -> Result<Grant, Error> {
         let signed = self.admitted()?;
         let target = signed.target.as_deref().ok_or_else(|| Error::not_found("instance", ""))?;
-        self.app.grant(&signed.caller, target, action).await
+        let granted = self.app.grant(&signed.caller, target, action).await;
+        if let Err(error) = &granted {
+            self.note_refusal(error).await;
+        }
+        granted
     }
 }
 
@@ -109,11 +142,13 @@ pub(super) async fn run(
     };
     let stopping = app.tasks.stopping();
     let known = tokio::select! {
-        _ = &mut session => return,
+        _ = &mut session => false,
         signed = timeout(SIGN_IN_LIMIT, signed_in) => matches!(signed, Ok(Ok(()))),
         () = stopping.cancelled() => false,
     };
-    let Some(signed) = shared.signed().filter(|_| known) else { return };
+    let Some(signed) = shared.signed().filter(|_| known) else {
+        return shared.note_refused_key().await;
+    };
     place.known();
     let handle = session.handle();
     let open = app.live.open(&signed.caller);

@@ -151,6 +151,15 @@ impl<'a> Inbox<'a> {
         }
     }
 
+    /// Gives back what was taken and is for somebody else: it comes first again.
+    pub(super) fn put_back(&self, data: Bytes) {
+        if !data.is_empty() {
+            self.pressure.bytes.fetch_add(data.len(), Ordering::Relaxed);
+            self.queue().push_front(Input::Data(data));
+            self.arrived.notify_one();
+        }
+    }
+
     fn put(&self, input: Input) {
         self.queue().push_back(input);
         self.arrived.notify_one();

@@ -6,52 +6,54 @@ use super::{
     connection::Shared,
     inbox::{Inbox, Input},
     relay::Outbox,
-    waiting,
+    words::Words,
 };
 
 /// The longest answer.
 const ANSWER_MAX: usize = 64;
 
 /// Lets the user choose. `None`: they would rather not.
-pub(super) async fn choose(shared: &Shared, inbox: &Inbox<'_>, outbox: &Outbox<'_>) -> Option<String> {
+pub(super) async fn choose(
+    shared: &Shared,
+    words: Words,
+    inbox: &Inbox<'_>,
+    outbox: &Outbox<'_>,
+) -> Option<String> {
     let signed = shared.signed()?;
     let instances = match shared.app.instances(&signed.caller).await {
         Ok(instances) => instances,
         Err(error) => {
-            outbox.stdout(format!("berth: {error}\r\n")).await.ok()?;
+            outbox.stdout(format!("berth: {}\r\n", words.refusal(&error))).await.ok()?;
             return None;
         }
     };
     if instances.is_empty() {
-        outbox
-            .stdout("You have no instances. Make one in the console, or with: berth create NAME\r\n")
-            .await
-            .ok()?;
+        outbox.stdout(words.no_instances()).await.ok()?;
         return None;
     }
-    outbox.stdout(table(&instances)).await.ok()?;
+    outbox.stdout(table(&instances, words)).await.ok()?;
     loop {
-        outbox.stdout("Number or name (q to leave): ").await.ok()?;
+        outbox.stdout(words.which()).await.ok()?;
         let answer = read_line(inbox, outbox).await?;
         match answer.trim() {
             "" => {}
             "q" | "quit" | "exit" => return None,
             answer => match find(&instances, answer) {
                 Some(instance) => return Some(instance.slug.to_string()),
-                None => outbox.stdout("There is none of that name or number.\r\n").await.ok()?,
+                None => outbox.stdout(words.no_such()).await.ok()?,
             },
         }
     }
 }
 
-fn table(instances: &[Instance]) -> String {
+fn table(instances: &[Instance], words: Words) -> String {
     let width = instances.iter().map(|instance| instance.name.as_str().len()).max().unwrap_or(0);
     let line = |(number, instance): (usize, &Instance)| {
         let name = instance.name.as_str();
-        format!("{:>4}  {name:<width$}  {}\r\n", number + 1, waiting::describe(instance))
+        format!("{:>4}  {name:<width$}  {}\r\n", number + 1, words.describe(instance))
     };
     let lines: String = instances.iter().enumerate().map(line).collect();
-    format!("Your instances:\r\n{lines}")
+    format!("{}{lines}", words.your_instances())
 }
 
 fn find<'a>(instances: &'a [Instance], answer: &str) -> Option<&'a Instance> {
@@ -71,9 +73,11 @@ async fn read_line(inbox: &Inbox<'_>, outbox: &Outbox<'_>) -> Option<String> {
             Input::End => return None,
             Input::Resize(_) | Input::Signal(_) => continue,
         };
-        for &key in &keys {
+        for (at, &key) in keys.iter().enumerate() {
             match key {
                 b'\r' | b'\n' => {
+                    // What is typed ahead is for the shell.
+                    inbox.put_back(keys.slice(at + 1..));
                     outbox.stdout("\r\n").await.ok()?;
                     return Some(line);
                 }

@@ -21,6 +21,7 @@ mod relay;
 mod session;
 mod waiting;
 mod wire;
+mod words;
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 

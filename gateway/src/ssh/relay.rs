@@ -11,7 +11,10 @@ use russh::{
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::inbox::{Inbox, Input, Pressure};
+use super::{
+    inbox::{Inbox, Input, Pressure},
+    words::Words,
+};
 use crate::agents::Process;
 
 /// What is read at once.
@@ -59,7 +62,7 @@ impl Outbox<'_> {
 }
 
 /// A process: its streams apart, its end told.
-pub(super) async fn process(process: Process, inbox: &Inbox<'_>, outbox: &Outbox<'_>) {
+pub(super) async fn process(process: Process, words: Words, inbox: &Inbox<'_>, outbox: &Outbox<'_>) {
     let Process { mut input, mut output } = process;
     let feed = async {
         loop {
@@ -88,7 +91,7 @@ pub(super) async fn process(process: Process, inbox: &Inbox<'_>, outbox: &Outbox
                 Ok(Some(Chunk::Stdin(_) | Chunk::Resize(_) | Chunk::Signal(_) | Chunk::CloseStdin)) => {}
                 Ok(None) | Err(_) => {
                     // The instance was stopped, most likely.
-                    outbox.stderr("berth: the instance does not answer any more\r\n").await?;
+                    outbox.stderr(format!("berth: {}\r\n", words.gone())).await?;
                     outbox.exit(Exit::Code(255)).await;
                     return Ok(());
                 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use envd_api::agent::{Listen, Raw, Session, SessionTty};
+use envd_api::agent::{Listen, Raw, Session, SessionTty, SftpPlace};
 use gateway_api::{Action, stream::Exit};
 use russh::{
     Channel, ChannelMsg, ChannelReadHalf,
@@ -17,7 +17,8 @@ use super::{
     inbox::{self, Inbox},
     menu,
     relay::{self, Outbox},
-    waiting,
+    waiting::{self, Entry},
+    words::Words,
 };
 use crate::{
     agents::AgentError,
@@ -122,32 +123,62 @@ async fn serve(
     inbox: &Inbox<'_>,
     outbox: &Outbox<'_>,
 ) {
-    let interactive = matches!(wanted.what, What::Shell) && wanted.tty.is_some();
-    let target = match shared.admitted().map(|signed| signed.target.clone()) {
-        Ok(target) => target,
-        Err(error) => return refuse(outbox, &sentence(&error)).await,
+    let words = Words::of(&wanted.env);
+    let entered = match enter(shared, &wanted, words, inbox, outbox).await {
+        Ok(entered) => entered,
+        Err(error) => {
+            shared.note_refusal(&error).await;
+            return refuse(outbox, &words.refusal(&error)).await;
+        }
     };
-    let target = match target {
-        Some(target) => target,
-        None if interactive => match menu::choose(shared, inbox, outbox).await {
-            Some(target) => target,
-            None => return outbox.exit(Exit::Code(0)).await,
-        },
-        None => return refuse(outbox, &name_one(shared)).await,
-    };
-    let grant = if interactive {
-        waiting::enter(shared, &target, inbox, outbox).await
-    } else {
-        grant(shared, &target).await
-    };
-    let started = match grant {
-        Ok(Some(grant)) => start(shared, handle, &grant, wanted, inbox, outbox).await,
-        Ok(None) => return outbox.exit(Exit::Code(NOT_RUN)).await,
-        Err(error) => Err(sentence(&error)),
+    let started = match entered {
+        Entry::Open(grant) => start(shared, handle, &grant, wanted, words, inbox, outbox).await,
+        Entry::Declined => return outbox.exit(Exit::Code(NOT_RUN)).await,
+        Entry::Refused(sentence) => Err(sentence),
     };
     if let Err(sentence) = started {
         refuse(outbox, &sentence).await;
     }
+}
+
+/// The way into the instance that was named, or chosen now.
+async fn enter(
+    shared: &Shared,
+    wanted: &Wanted,
+    words: Words,
+    inbox: &Inbox<'_>,
+    outbox: &Outbox<'_>,
+) -> Result<Entry, Error> {
+    let interactive = matches!(wanted.what, What::Shell) && wanted.tty.is_some();
+    let signed = shared.admitted()?;
+    let target = match (&signed.target, &wanted.what) {
+        (Some(target), _) => target.clone(),
+        (None, What::Shell) if interactive => match menu::choose(shared, words, inbox, outbox).await {
+            Some(target) => target,
+            None => return Ok(Entry::Declined),
+        },
+        (None, What::Sftp) => return own_storage(shared, words).await,
+        (None, What::Shell | What::Command(_)) => {
+            return Ok(Entry::Refused(words.name_one(signed.caller.user.name.as_str())));
+        }
+    };
+    if interactive {
+        waiting::enter(shared, &target, words, inbox, outbox).await
+    } else {
+        waiting::enter_quietly(shared, &target, words).await
+    }
+}
+
+/// A user's own storage is the same in all their instances: through any that runs.
+async fn own_storage(shared: &Shared, words: Words) -> Result<Entry, Error> {
+    let signed = shared.admitted()?;
+    for instance in shared.app.instances(&signed.caller).await? {
+        if instance.status.allows(Action::Exec) {
+            let grant = shared.app.grant(&signed.caller, instance.id.as_str(), Action::Exec).await?;
+            return Ok(Entry::Open(grant));
+        }
+    }
+    Ok(Entry::Refused(words.nothing_runs().to_owned()))
 }
 
 /// Enters an instance that runs, or says why not.
@@ -156,22 +187,28 @@ async fn start(
     handle: &Handle,
     grant: &Grant,
     wanted: Wanted,
+    words: Words,
     inbox: &Inbox<'_>,
     outbox: &Outbox<'_>,
 ) -> Result<(), String> {
     let agents = &shared.app.agents;
-    let words = |error: AgentError| {
+    let told = |error: AgentError| {
         tracing::debug!(instance = %grant.id(), error = chain(&error), "a session was refused");
         error.to_string()
     };
     let command = match wanted.what {
         What::Sftp => {
-            let stream = agents.sftp(grant.id()).await.map_err(words)?;
+            let place = if shared.signed().is_some_and(|signed| signed.target.is_none()) {
+                SftpPlace::Lasting
+            } else {
+                SftpPlace::Home
+            };
+            let stream = agents.sftp(grant.id(), place).await.map_err(told)?;
             relay::stream(stream, inbox, outbox, Some(Exit::Code(0))).await;
             return Ok(());
         }
         What::Command(command) if command.len() > COMMAND_MAX_BYTES => {
-            return Err("the command is longer than 128 KiB".to_owned());
+            return Err(words.command_too_long().to_owned());
         }
         What::Command(command) => Some(Raw::new(&command)),
         What::Shell => None,
@@ -179,15 +216,15 @@ async fn start(
     let mut env = wanted.env;
     add_addresses(shared, &mut env);
     let _agent = if wanted.agent {
-        let (path, guard) = forward_agent(shared, handle, grant).await.map_err(words)?;
+        let (path, guard) = forward_agent(shared, handle, grant).await.map_err(told)?;
         env.insert("SSH_AUTH_SOCK".to_owned(), path);
         Some(guard)
     } else {
         None
     };
     let session = Session { command, env, tty: wanted.tty };
-    let process = agents.session(grant.id(), session).await.map_err(words)?;
-    relay::process(process, inbox, outbox).await;
+    let process = agents.session(grant.id(), session).await.map_err(told)?;
+    relay::process(process, words, inbox, outbox).await;
     Ok(())
 }
 
@@ -211,40 +248,6 @@ fn add_addresses(shared: &Shared, env: &mut BTreeMap<String, String>) {
         let local_ip = local.ip().to_canonical();
         env.insert("SSH_CLIENT".to_owned(), format!("{} {} {}", peer.0, peer.1, local.port()));
         env.insert("SSH_CONNECTION".to_owned(), format!("{} {} {local_ip} {}", peer.0, peer.1, local.port()));
-    }
-}
-
-/// A grant on an instance that must run.
-async fn grant(shared: &Shared, target: &str) -> Result<Option<Grant>, Error> {
-    let signed = shared.signed().ok_or(Error::Unauthenticated)?;
-    match shared.app.grant(&signed.caller, target, Action::Exec).await {
-        Err(error @ Error::WrongState { .. }) => {
-            let instance = shared.app.instance(&signed.caller, target).await?;
-            // What goes on says more than the name of a state that passes.
-            Err(if instance.status.is_passing() {
-                Error::AgentUnreachable { name: instance.name.to_string(), why: waiting::describe(&instance) }
-            } else {
-                error
-            })
-        }
-        result => result.map(Some),
-    }
-}
-
-fn name_one(shared: &Shared) -> String {
-    let user = shared.signed().map_or("USER", |signed| signed.caller.user.name.as_str());
-    format!("name an instance: {user}+INSTANCE@…")
-}
-
-/// What a user reads of an error: the sentence, and what to do.
-fn sentence(error: &Error) -> String {
-    if error.status().is_server_error() {
-        tracing::warn!(error = chain(error), "a session failed");
-    }
-    let problem = error.problem();
-    match problem.hint {
-        Some(hint) => format!("{} ({hint})", problem.message),
-        None => problem.message,
     }
 }
 

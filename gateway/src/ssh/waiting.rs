@@ -1,118 +1,175 @@
 //! The waiting room: an address is valid from submission on. Who comes to an instance that does not run yet sees what
-//! goes on, and is in its shell as soon as there is one; of one that is stopped they are asked whether to start it.
+//! goes on, and is in its shell as soon as there is one; of one that is stopped they are asked whether to start it,
+//! unless they have said so before (`auto_start`).
+//!
+//! Where nobody sits at a terminal there is nobody to ask and nowhere to show anything: one line, unless the instance is
+//! one that starts when it is needed.
 
 use std::time::Duration;
 
-use gateway_api::{Action, Instance, Status};
+use bytes::BytesMut;
+use gateway_api::{Action, Instance};
 use tokio::time::timeout;
 
 use super::{
     connection::Shared,
     inbox::{Inbox, Input},
     relay::Outbox,
+    words::Words,
 };
 use crate::{auth::policy::Grant, error::Error};
 
 /// How often it is looked, whatever is heard meanwhile.
 const CLOCK: Duration = Duration::from_secs(1);
+/// How long a program waits for an instance that starts because it is needed.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// What may be typed ahead, as much as a terminal keeps.
+const AHEAD_MAX: usize = 4096;
 const INTERRUPT: u8 = 0x03;
 const END: u8 = 0x04;
 
-/// Waits until the instance runs. `None`: its owner would rather not.
+/// Whether there is a way in.
+#[derive(Debug)]
+pub(super) enum Entry {
+    Open(Grant),
+    /// The owner would rather not.
+    Declined,
+    Refused(String),
+}
+
+/// How things are.
+enum Now {
+    Runs(Grant),
+    /// It changes by itself.
+    Passes(Instance),
+    /// Somebody has to start it.
+    Rests(Instance),
+}
+
+async fn look(shared: &Shared, target: &str) -> Result<Now, Error> {
+    let signed = shared.signed().ok_or(Error::Unauthenticated)?;
+    match shared.app.grant(&signed.caller, target, Action::Exec).await {
+        Ok(grant) => return Ok(Now::Runs(grant)),
+        Err(Error::WrongState { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    let instance = shared.app.instance(&signed.caller, target).await?;
+    let rests = instance.status.allows(Action::Start) && !instance.status.is_passing();
+    Ok(if rests { Now::Rests(instance) } else { Now::Passes(instance) })
+}
+
+async fn start(shared: &Shared, target: &str) -> Result<(), Error> {
+    let signed = shared.signed().ok_or(Error::Unauthenticated)?;
+    match shared.app.start_instance(&signed.caller, target).await {
+        // Somebody else was quicker.
+        Ok(_) | Err(Error::WrongState { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits at a terminal until the instance runs.
 pub(super) async fn enter(
     shared: &Shared,
     target: &str,
+    words: Words,
     inbox: &Inbox<'_>,
     outbox: &Outbox<'_>,
-) -> Result<Option<Grant>, Error> {
-    let signed = shared.signed().ok_or(Error::Unauthenticated)?;
-    let app = &shared.app;
-    let mut news = app.events.listen();
+) -> Result<Entry, Error> {
+    let mut news = shared.app.events.listen();
     let mut shown = String::new();
+    let mut ahead = BytesMut::new();
     loop {
-        match app.grant(&signed.caller, target, Action::Exec).await {
-            Err(Error::WrongState { .. }) => {}
-            result => {
-                if !shown.is_empty() && outbox.stdout("\r\n").await.is_err() {
-                    return Ok(None);
+        let instance = match look(shared, target).await? {
+            Now::Runs(grant) => {
+                inbox.put_back(ahead.freeze());
+                let quiet = shown.is_empty() || outbox.stdout("\r\n").await.is_ok();
+                return Ok(if quiet { Entry::Open(grant) } else { Entry::Declined });
+            }
+            Now::Rests(instance) => {
+                if !instance.auto_start && !ask(&words.start_it(&instance), words, inbox, outbox).await {
+                    return Ok(Entry::Declined);
                 }
-                return result.map(Some);
+                start(shared, target).await?;
+                shown.clear();
+                continue;
             }
-        }
-        let instance = app.instance(&signed.caller, target).await?;
-        if instance.status.allows(Action::Start) && !instance.status.is_passing() {
-            let question = format!("berth: {}. Start it? [Y/n] ", describe(&instance));
-            if !ask(&question, inbox, outbox).await {
-                return Ok(None);
-            }
-            app.start_instance(&signed.caller, target).await?;
-            shown.clear();
-            continue;
-        }
-        let now = describe(&instance);
+            Now::Passes(instance) => instance,
+        };
+        let now = words.describe(&instance);
         if now != shown {
             // The same line over and over, as long as only its numbers change.
             let begin = if shown.is_empty() { "" } else { "\r\x1b[K" };
             if outbox.stdout(format!("{begin}berth: {now} ")).await.is_err() {
-                return Ok(None);
+                return Ok(Entry::Declined);
             }
             shown = now;
         }
         tokio::select! {
             _ = timeout(CLOCK, news.recv()) => {}
-            gave_up = wants_out(inbox) => if gave_up {
+            gave_up = wants_out(inbox, &mut ahead) => if gave_up {
                 let _ = outbox.stdout("\r\n").await;
-                return Ok(None);
+                return Ok(Entry::Declined);
             },
         }
     }
 }
 
-/// What goes on, in one line.
-pub(super) fn describe(instance: &Instance) -> String {
-    let name = &instance.name;
-    match &instance.status {
-        Status::Waiting { message, .. } => format!("`{name}` waits: {message}"),
-        Status::Pulling { done_bytes, total_bytes } => {
-            let mib = |bytes: u64| bytes >> 20;
-            let total = total_bytes.map(|total| format!(" of {}", mib(total))).unwrap_or_default();
-            format!("`{name}` gets its image: {}{total} MiB", mib(*done_bytes))
+/// For a program: in at once or not at all, unless the instance starts when it is needed.
+pub(super) async fn enter_quietly(shared: &Shared, target: &str, words: Words) -> Result<Entry, Error> {
+    let mut news = shared.app.events.listen();
+    let begun = tokio::time::Instant::now();
+    loop {
+        let instance = match look(shared, target).await? {
+            Now::Runs(grant) => return Ok(Entry::Open(grant)),
+            Now::Rests(instance) if instance.auto_start && begun.elapsed() < PATIENCE => {
+                start(shared, target).await?;
+                instance
+            }
+            Now::Passes(instance) | Now::Rests(instance) => {
+                if !instance.auto_start {
+                    return Ok(Entry::Refused(words.not_running(&instance)));
+                }
+                instance
+            }
+        };
+        if begun.elapsed() >= PATIENCE {
+            return Ok(Entry::Refused(words.took_too_long(&instance)));
         }
-        Status::Starting => format!("`{name}` starts"),
-        Status::Running { .. } => format!("`{name}` runs"),
-        Status::Stopping => format!("`{name}` is stopping"),
-        Status::Stopped { .. } => format!("`{name}` is stopped"),
-        Status::Succeeded => format!("the command of `{name}` has ended"),
-        Status::Failed { reason, .. } => format!("`{name}` failed: {reason}"),
-        Status::Deleting => format!("`{name}` is being deleted"),
+        let _or_not = timeout(CLOCK, news.recv()).await;
     }
 }
 
-/// Ctrl-C, Ctrl-D or the end of input. Cancel-safe.
-async fn wants_out(inbox: &Inbox<'_>) -> bool {
+/// Ctrl-C, Ctrl-D or the end of input. What else is typed is for the shell, as at any terminal. Cancel-safe.
+async fn wants_out(inbox: &Inbox<'_>, ahead: &mut BytesMut) -> bool {
     match inbox.next().await {
-        Input::Data(keys) => keys.contains(&INTERRUPT) || keys.contains(&END),
+        Input::Data(keys) => {
+            if ahead.len() + keys.len() <= AHEAD_MAX {
+                ahead.extend_from_slice(&keys);
+            }
+            keys.contains(&INTERRUPT) || keys.contains(&END)
+        }
         Input::End => true,
         Input::Resize(_) | Input::Signal(_) => false,
     }
 }
 
 /// Asks and waits for one key; Enter is yes.
-async fn ask(question: &str, inbox: &Inbox<'_>, outbox: &Outbox<'_>) -> bool {
+async fn ask(question: &str, words: Words, inbox: &Inbox<'_>, outbox: &Outbox<'_>) -> bool {
     if outbox.stdout(question.to_owned()).await.is_err() {
         return false;
     }
     loop {
-        let key = match inbox.next().await {
-            Input::Data(keys) => keys.first().copied(),
+        let keys = match inbox.next().await {
+            Input::Data(keys) => keys,
             Input::End => return false,
-            Input::Resize(_) | Input::Signal(_) => None,
+            Input::Resize(_) | Input::Signal(_) => continue,
         };
-        let (answer, shown) = match key {
-            Some(b'y' | b'Y' | b'\r' | b'\n') => (true, "yes\r\n"),
-            Some(b'n' | b'N' | b'q' | INTERRUPT | END) => (false, "no\r\n"),
+        let (answer, shown) = match keys.first().copied() {
+            Some(b'y' | b'Y' | b'\r' | b'\n') => (true, words.yes()),
+            Some(b'n' | b'N' | b'q' | INTERRUPT | END) => (false, words.no()),
             Some(_) | None => continue,
         };
-        return outbox.stdout(shown).await.is_ok() && answer;
+        inbox.put_back(keys.slice(1..));
+        return outbox.stdout(format!("{shown}\r\n")).await.is_ok() && answer;
     }
 }

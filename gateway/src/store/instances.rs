@@ -24,6 +24,8 @@ pub(crate) struct InstanceRow {
     pub(crate) goal: Goal,
     pub(crate) generation: u64,
     pub(crate) status: Status,
+    /// SSH starts it when it is stopped, without asking.
+    pub(crate) auto_start: bool,
     pub(crate) created_at: Timestamp,
 }
 
@@ -36,6 +38,7 @@ pub(crate) struct NewInstance<'a> {
     pub(crate) slug: &'a Slug,
     pub(crate) spec: &'a InstanceSpec,
     pub(crate) status: &'a Status,
+    pub(crate) auto_start: bool,
 }
 
 /// `select` of all that [`instance`] reads, with the rest of the statement.
@@ -59,8 +62,8 @@ impl Store {
         let mut change = self.change().await?;
         // The request may have begun before its user was removed.
         let done = sqlx::query(
-            "insert into instances (id, user_id, name, slug, spec, goal, generation, status, created_at)
-             select ?1, id, ?3, ?4, ?5, 'running', 1, ?6, ?7 from users where id = ?2 and removed_at is null",
+            "insert into instances (id, user_id, name, slug, spec, goal, generation, status, created_at, auto_start)
+             select ?1, id, ?3, ?4, ?5, 'running', 1, ?6, ?7, ?8 from users where id = ?2 and removed_at is null",
         )
         .bind(instance.id.as_str())
         .bind(instance.user.0)
@@ -69,6 +72,7 @@ impl Store {
         .bind(readable(serde_json::to_string(instance.spec))?)
         .bind(readable(serde_json::to_string(instance.status))?)
         .bind(now())
+        .bind(instance.auto_start)
         .execute(&mut *change)
         .await?;
         if done.rows_affected() == 0 {
@@ -236,6 +240,7 @@ fn instance(row: &SqliteRow) -> Result<InstanceRow, StoreError> {
         },
         generation: row.try_get::<i64, _>("generation")?.cast_unsigned(),
         status: readable(serde_json::from_str(text("status")?))?,
+        auto_start: row.try_get("auto_start")?,
         created_at: time(row.try_get("created_at")?)?,
     })
 }

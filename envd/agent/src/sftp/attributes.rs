@@ -11,7 +11,6 @@ use std::{
     path::Path,
 };
 
-use russh_sftp::protocol::FileAttributes;
 use rustix::fs::{AtFlags, CWD, Gid, Timespec, Timestamps, Uid};
 
 /// Of files older than this the year is shown and not the hour.
@@ -33,27 +32,24 @@ pub(super) enum Whose<'a> {
     File(&'a File),
 }
 
-impl<'a> From<&'a str> for Whose<'a> {
-    fn from(path: &'a str) -> Self {
-        Self::Path(Path::new(path))
-    }
+/// What version 3 can say of a file; when something is set, only what is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Attributes {
+    pub(super) size: Option<u64>,
+    /// The user and the group, by number.
+    pub(super) owner: Option<(u32, u32)>,
+    pub(super) mode: Option<u32>,
+    /// When it was last read and last changed, in seconds since 1970.
+    pub(super) times: Option<(u32, u32)>,
 }
 
-impl<'a> From<&'a File> for Whose<'a> {
-    fn from(file: &'a File) -> Self {
-        Self::File(file)
+pub(super) fn of(found: &Metadata) -> Attributes {
+    Attributes {
+        size: Some(found.len()),
+        owner: Some((found.uid(), found.gid())),
+        mode: Some(found.mode()),
+        times: Some((seconds(found.atime()), seconds(found.mtime()))),
     }
-}
-
-pub(super) fn of(found: &Metadata) -> FileAttributes {
-    let mut attributes = FileAttributes::empty();
-    attributes.size = Some(found.len());
-    attributes.uid = Some(found.uid());
-    attributes.gid = Some(found.gid());
-    attributes.permissions = Some(found.mode());
-    attributes.atime = Some(seconds(found.atime()));
-    attributes.mtime = Some(seconds(found.mtime()));
-    attributes
 }
 
 /// Version 3 has 32 bits for a time.
@@ -62,7 +58,7 @@ fn seconds(time: i64) -> u32 {
 }
 
 /// Sets all that is given; what went wrong last is what is told.
-pub(super) fn set(whose: Whose<'_>, wanted: &FileAttributes) -> io::Result<()> {
+pub(super) fn set(whose: Whose<'_>, wanted: &Attributes) -> io::Result<()> {
     let mut result = Ok(());
     if let Some(size) = wanted.size {
         result = result.and(match whose {
@@ -71,7 +67,7 @@ pub(super) fn set(whose: Whose<'_>, wanted: &FileAttributes) -> io::Result<()> {
             Whose::File(file) => file.set_len(size),
         });
     }
-    if let (Some(uid), Some(gid)) = (wanted.uid, wanted.gid) {
+    if let Some((uid, gid)) = wanted.owner {
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
         let changed = match whose {
             Whose::Path(path) => rustix::fs::chownat(CWD, path, uid, gid, AtFlags::empty()),
@@ -81,7 +77,7 @@ pub(super) fn set(whose: Whose<'_>, wanted: &FileAttributes) -> io::Result<()> {
         result = changed.map_err(io::Error::from).and(result);
     }
     // After the owner: a change of owner takes the set-user-ID bit away.
-    if let Some(mode) = wanted.permissions {
+    if let Some(mode) = wanted.mode {
         let mode = fs::Permissions::from_mode(mode & 0o7777);
         let changed = match whose {
             Whose::Path(path) => fs::set_permissions(path, mode),
@@ -90,7 +86,7 @@ pub(super) fn set(whose: Whose<'_>, wanted: &FileAttributes) -> io::Result<()> {
         };
         result = changed.and(result);
     }
-    if let (Some(accessed), Some(modified)) = (wanted.atime, wanted.mtime) {
+    if let Some((accessed, modified)) = wanted.times {
         let time = |seconds: u32| Timespec { tv_sec: i64::from(seconds), tv_nsec: 0 };
         let times = Timestamps { last_access: time(accessed), last_modification: time(modified) };
         let changed = match whose {
@@ -119,14 +115,14 @@ impl Names {
     }
 
     /// A line as `ls -l` writes it.
-    pub(super) fn line(&self, name: &str, found: &Metadata) -> String {
+    pub(super) fn line(&self, name: &[u8], found: &Metadata) -> Vec<u8> {
         let known =
             |names: &HashMap<u32, String>, id: u32| names.get(&id).cloned().unwrap_or_else(|| id.to_string());
         let time = jiff::Timestamp::from_second(found.mtime()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
         let age = jiff::Timestamp::now().duration_since(time).as_secs();
         let form = if (0..HALF_A_YEAR).contains(&age) { "%b %e %H:%M" } else { "%b %e  %Y" };
-        format!(
-            "{} {:>4} {:<8} {:<8} {:>8} {} {name}",
+        let mut line = format!(
+            "{} {:>4} {:<8} {:<8} {:>8} {} ",
             mode(found),
             found.nlink(),
             known(&self.users, found.uid()),
@@ -134,6 +130,9 @@ impl Names {
             found.len(),
             time.strftime(form),
         )
+        .into_bytes();
+        line.extend_from_slice(name);
+        line
     }
 }
 

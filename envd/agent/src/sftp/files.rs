@@ -3,20 +3,32 @@
 use std::{
     fs::{self, File, ReadDir},
     io,
-    os::unix::fs::{DirBuilderExt as _, FileExt as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt as _, FileExt as _},
+    },
     path::{Path, PathBuf},
 };
 
-use russh_sftp::protocol::{
-    self as sftp, Attrs, Data, File as Entry, FileAttributes, Fstat, Handle, MkDir, Name, OpenDir, OpenFlags,
-    Packet, Rename, StatusCode,
+use rustix::{
+    fs::{CWD, Mode, OFlags, RenameFlags},
+    io::Errno,
 };
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 
-use super::{Answer, DATA_MAX, HANDLES_MAX, Refused, Server, attributes, done};
+use super::{
+    Answer, DATA_MAX, HANDLES_MAX, Refused, Server,
+    attributes::{self, Attributes},
+    packet::{Fields, Reply, Status, kind},
+};
 
 /// Entries of a directory in one answer, as OpenSSH sends them.
-const ENTRIES: usize = 100;
+const ENTRIES: u32 = 100;
+
+/// How a file is to be opened: bits that clients send.
+const OPEN_READ: u32 = 1;
+const OPEN_WRITE: u32 = 2;
+const OPEN_FLAGS: [(u32, OFlags); 4] =
+    [(4, OFlags::APPEND), (8, OFlags::CREATE), (16, OFlags::TRUNC), (32, OFlags::EXCL)];
 
 /// What a handle stands for.
 #[derive(Debug)]
@@ -30,125 +42,125 @@ impl Server {
         if self.open.len() >= HANDLES_MAX {
             return Err(Refused::Words("too many files are open"));
         }
-        let handle = self.next.to_string();
+        let handle = self.next;
         self.next += 1;
-        self.open.insert(handle.clone(), open);
-        Ok(Handle { id, handle }.into())
+        self.open.insert(handle, open);
+        Ok(Reply::handle(id, handle))
     }
 
-    pub(super) fn file(&self, handle: &str) -> Result<&File, Refused> {
-        match self.open.get(handle) {
+    pub(super) fn file(&self, fields: &mut Fields) -> Result<&File, Refused> {
+        match self.open.get(&fields.handle()?) {
             Some(Open::File(file)) => Ok(file),
             Some(Open::Directory { .. }) | None => Err(Refused::Words("no such file handle")),
         }
     }
 
-    pub(super) fn open_file(&mut self, open: &sftp::Open) -> Answer {
-        let mode = Mode::from_raw_mode(open.attrs.permissions.unwrap_or(0o666) & 0o7777);
-        let file = rustix::fs::open(open.filename.as_str(), flags(open.pflags), mode)?;
-        self.keep(open.id, Open::File(file.into()))
+    pub(super) fn open_file(&mut self, id: u32, fields: &mut Fields) -> Answer {
+        let (path, wanted, attributes) = (fields.path()?, fields.number()?, fields.attributes()?);
+        let mode = Mode::from_raw_mode(attributes.mode.unwrap_or(0o666) & 0o7777);
+        let file = rustix::fs::open(path, flags(wanted), mode)?;
+        self.keep(id, Open::File(file.into()))
     }
 
-    pub(super) fn read(&self, read: &sftp::Read) -> Answer {
-        let file = self.file(&read.handle)?;
-        let wanted = usize::try_from(read.len).unwrap_or(DATA_MAX).min(DATA_MAX);
-        let mut data = vec![0; wanted];
-        let got = match file.read_at(&mut data, read.offset) {
+    pub(super) fn close(&mut self, id: u32, fields: &mut Fields) -> Answer {
+        self.open.remove(&fields.handle()?).ok_or(Refused::Words("no such handle"))?;
+        Ok(Reply::done(id))
+    }
+
+    pub(super) fn read(&self, id: u32, fields: &mut Fields) -> Answer {
+        let (file, offset, wanted) = (self.file(fields)?, fields.long()?, fields.number()?);
+        let wanted = usize::try_from(wanted).unwrap_or(DATA_MAX).min(DATA_MAX);
+        let (reply, got) = Reply::data(id, wanted, |data| match file.read_at(data, offset) {
             // What has no places, such as a pipe, is read as it comes.
-            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SPIPE.raw_os_error()) => {
-                io::Read::read(&mut &*file, &mut data)?
-            }
-            result => result?,
-        };
-        if got == 0 && wanted > 0 {
-            return Err(Refused::Code(StatusCode::Eof));
-        }
-        data.truncate(got);
-        Ok(Data { id: read.id, data }.into())
+            Err(error) if is(&error, Errno::SPIPE) => io::Read::read(&mut &*file, data),
+            result => result,
+        })?;
+        if got == 0 && wanted > 0 { Err(Refused::Status(Status::Eof)) } else { Ok(reply) }
     }
 
-    pub(super) fn write(&self, write: &sftp::Write) -> Answer {
-        let file = self.file(&write.handle)?;
-        match file.write_all_at(&write.data, write.offset) {
-            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SPIPE.raw_os_error()) => {
-                io::Write::write_all(&mut &*file, &write.data)?;
-            }
+    pub(super) fn write(&self, id: u32, fields: &mut Fields) -> Answer {
+        let (file, offset, data) = (self.file(fields)?, fields.long()?, fields.bytes()?);
+        match file.write_all_at(&data, offset) {
+            Err(error) if is(&error, Errno::SPIPE) => io::Write::write_all(&mut &*file, &data)?,
             result => result?,
         }
-        Ok(done(write.id))
+        Ok(Reply::done(id))
     }
 
-    pub(super) fn fstat(&self, stat: &Fstat) -> Answer {
-        let found = match self.open.get(&stat.handle).ok_or(Refused::Words("no such handle"))? {
+    pub(super) fn stat_handle(&self, id: u32, fields: &mut Fields) -> Answer {
+        let found = match self.open.get(&fields.handle()?).ok_or(Refused::Words("no such handle"))? {
             Open::File(file) => file.metadata()?,
             Open::Directory { path, .. } => fs::metadata(path)?,
         };
-        Ok(Attrs { id: stat.id, attrs: attributes::of(&found) }.into())
+        Ok(Reply::new(kind::ATTRS, id).attributes(&attributes::of(&found)))
     }
 
-    pub(super) fn open_directory(&mut self, open: &OpenDir) -> Answer {
-        let path = PathBuf::from(&open.path);
+    pub(super) fn open_directory(&mut self, id: u32, fields: &mut Fields) -> Answer {
+        let path = fields.path()?;
         let entries = fs::read_dir(&path)?;
-        self.keep(open.id, Open::Directory { path, entries })
+        self.keep(id, Open::Directory { path, entries })
     }
 
-    pub(super) fn read_directory(&mut self, read: &sftp::ReadDir) -> Answer {
-        let Some(Open::Directory { entries, .. }) = self.open.get_mut(&read.handle) else {
+    pub(super) fn read_directory(&mut self, id: u32, fields: &mut Fields) -> Answer {
+        let Some(Open::Directory { entries, .. }) = self.open.get_mut(&fields.handle()?) else {
             return Err(Refused::Words("no such directory handle"));
         };
-        let mut files = Vec::new();
-        while files.len() < ENTRIES
+        let mut found = Vec::new();
+        while found.len() < ENTRIES as usize
             && let Some(entry) = entries.next()
         {
             let entry = entry?;
-            let filename = entry.file_name().to_string_lossy().into_owned();
             // It may be gone by now.
-            if let Ok(found) = entry.metadata() {
-                let longname = self.names.line(&filename, &found);
-                files.push(Entry { filename, longname, attrs: attributes::of(&found) });
+            if let Ok(metadata) = entry.metadata() {
+                found.push((entry.file_name(), metadata));
             }
         }
-        if files.is_empty() {
-            return Err(Refused::Code(StatusCode::Eof));
+        let count = u32::try_from(found.len()).unwrap_or(ENTRIES);
+        if count == 0 {
+            return Err(Refused::Status(Status::Eof));
         }
-        Ok(Name { id: read.id, files }.into())
+        let reply = Reply::new(kind::NAME, id).number(count);
+        Ok(found.into_iter().fold(reply, |reply, (name, metadata)| {
+            let name = name.as_bytes();
+            let line = self.names.line(name, &metadata);
+            reply.bytes(name).bytes(&line).attributes(&attributes::of(&metadata))
+        }))
     }
 }
 
-fn flags(wanted: OpenFlags) -> OFlags {
-    let mut flags = match (wanted.contains(OpenFlags::READ), wanted.contains(OpenFlags::WRITE)) {
+fn is(error: &io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
+}
+
+fn flags(wanted: u32) -> OFlags {
+    let mut flags = match (wanted & OPEN_READ != 0, wanted & OPEN_WRITE != 0) {
         (true, true) => OFlags::RDWR,
         (false, true) => OFlags::WRONLY,
         (true | false, false) => OFlags::RDONLY,
     };
-    let pairs = [
-        (OpenFlags::APPEND, OFlags::APPEND),
-        (OpenFlags::CREATE, OFlags::CREATE),
-        (OpenFlags::TRUNCATE, OFlags::TRUNC),
-        (OpenFlags::EXCLUDE, OFlags::EXCL),
-    ];
-    for (wish, flag) in pairs {
-        if wanted.contains(wish) {
+    for (wish, flag) in OPEN_FLAGS {
+        if wanted & wish != 0 {
             flags |= flag;
         }
     }
     flags | OFlags::CLOEXEC | OFlags::NOCTTY
 }
 
-pub(super) fn stat(id: u32, path: &str, follow: bool) -> Answer {
+pub(super) fn stat(id: u32, path: &Path, follow: bool) -> Answer {
     let found = if follow { fs::metadata(path)? } else { fs::symlink_metadata(path)? };
-    Ok(Attrs { id, attrs: attributes::of(&found) }.into())
+    Ok(Reply::new(kind::ATTRS, id).attributes(&attributes::of(&found)))
 }
 
-pub(super) fn make_directory(make: &MkDir) -> Answer {
-    let mode = make.attrs.permissions.unwrap_or(0o777) & 0o7777;
-    fs::DirBuilder::new().mode(mode).create(&make.path)?;
-    Ok(done(make.id))
+pub(super) fn make_directory(id: u32, fields: &mut Fields) -> Answer {
+    let (path, attributes) = (fields.path()?, fields.attributes()?);
+    let mode = attributes.mode.unwrap_or(0o777) & 0o7777;
+    fs::DirBuilder::new().mode(mode).create(path)?;
+    Ok(Reply::done(id))
 }
 
 /// The whole path of what may not be there yet.
-pub(super) fn real_path(id: u32, path: &str) -> Answer {
-    let path = Path::new(if path.is_empty() { "." } else { path });
+pub(super) fn real_path(id: u32, path: &Path) -> Answer {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let real = match fs::canonicalize(path) {
         Ok(real) => real,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -159,33 +171,28 @@ pub(super) fn real_path(id: u32, path: &str) -> Answer {
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(named(id, &real.to_string_lossy()))
+    Ok(named(id, &real))
 }
 
 /// Fails when the new name is taken, as version 3 wants it.
-pub(super) fn rename(rename: &Rename) -> Answer {
-    let (old, new) = (rename.oldpath.as_str(), rename.newpath.as_str());
-    match rustix::fs::renameat_with(CWD, old, CWD, new, RenameFlags::NOREPLACE) {
+pub(super) fn rename(id: u32, fields: &mut Fields) -> Answer {
+    let (old, new) = (fields.path()?, fields.path()?);
+    match rustix::fs::renameat_with(CWD, &old, CWD, &new, RenameFlags::NOREPLACE) {
         Ok(()) => {}
         // Some file systems cannot say it in one step.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            if fs::symlink_metadata(new).is_ok() {
-                return Err(rustix::io::Errno::EXIST.into());
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            if fs::symlink_metadata(&new).is_ok() {
+                return Err(Errno::EXIST.into());
             }
             fs::rename(old, new)?;
         }
         Err(error) => return Err(error.into()),
     }
-    Ok(done(rename.id))
-}
-
-pub(super) fn read_link(read: &sftp::ReadLink) -> Answer {
-    let target = fs::read_link(&read.path)?;
-    Ok(named(read.id, &target.to_string_lossy()))
+    Ok(Reply::done(id))
 }
 
 /// An answer that is one name and nothing about it.
-pub(super) fn named(id: u32, name: &str) -> Packet {
-    let file = Entry { filename: name.to_owned(), longname: name.to_owned(), attrs: FileAttributes::empty() };
-    Name { id, files: vec![file] }.into()
+pub(super) fn named(id: u32, name: &Path) -> Reply {
+    let name = name.as_os_str().as_bytes();
+    Reply::new(kind::NAME, id).number(1).bytes(name).bytes(name).attributes(&Attributes::default())
 }

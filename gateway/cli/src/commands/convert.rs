@@ -6,7 +6,7 @@
 use std::{
     fs::File,
     io::{self, Read},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::Args;
@@ -25,22 +25,26 @@ pub(crate) struct Convert {
 }
 
 pub(crate) fn convert(arguments: &Convert, words: Words) -> anyhow::Result<Status> {
-    let name = arguments.file.display().to_string();
-    let bytes =
-        if name == "-" { bounded(io::stdin().lock()) } else { File::open(&arguments.file).and_then(bounded) };
+    match read(&arguments.file, words)?.spec {
+        Some(spec) => {
+            output::data(jobfile::write(&spec).trim_end())?;
+            Ok(Status::DONE)
+        }
+        None => Ok(Status::FAILED),
+    }
+}
+
+/// Reads a job file and says what is to be said about it.
+pub(crate) fn read(file: &Path, words: Words) -> anyhow::Result<Reading> {
+    let name = file.display().to_string();
+    let bytes = if name == "-" { bounded(io::stdin().lock()) } else { File::open(file).and_then(bounded) };
     let bytes =
         bytes.map_err(|error| Said { what: words.unreadable(&name, &error.to_string()), hint: None })?;
     let reading = jobfile::read(&bytes, &Site::default());
     for line in notes(&name, &reading, words, output::colours()) {
         output::say(&line);
     }
-    match &reading.spec {
-        Some(spec) => {
-            output::data(jobfile::write(spec).trim_end())?;
-            Ok(Status::DONE)
-        }
-        None => Ok(Status::FAILED),
-    }
+    Ok(reading)
 }
 
 /// As much as is needed to see that a file is too large.
@@ -73,7 +77,7 @@ fn notes(file: &str, reading: &Reading, words: Words, colours: bool) -> Vec<Stri
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, fs, path::Path};
+    use std::{collections::BTreeMap, fs};
 
     use jobfile::{Code, Note, Place};
 

@@ -34,6 +34,9 @@ pub(crate) struct Create {
     /// Set a variable in its environment; without `=VALUE` it is taken from this shell
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
+    /// SSH starts it when it is stopped, without asking
+    #[arg(long)]
+    auto_start: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -54,6 +57,7 @@ pub(crate) async fn create(arguments: Create, session: &Session) -> anyhow::Resu
         gpus: arguments.gpus,
         env: environment(&arguments.env, session.words, |name| env::var(name).ok())?,
         command: arguments.command,
+        auto_start: arguments.auto_start,
     };
     let mut instance = session.client.create_instance(&body).await?;
     if arguments.wait.wait {

@@ -15,6 +15,9 @@ use crate::{
     output::{self, Progress},
 };
 
+/// How long is waited, unless it is said.
+const WAIT_SECONDS: u64 = 3600;
+
 #[derive(Debug, Args)]
 pub(crate) struct Names {
     /// The instances
@@ -30,7 +33,7 @@ pub(crate) struct Wait {
     #[arg(long)]
     pub(crate) wait: bool,
     /// How long to wait
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, requires = "wait")]
+    #[arg(long, value_name = "SECONDS", default_value_t = WAIT_SECONDS, requires = "wait")]
     timeout: u64,
 }
 
@@ -90,6 +93,11 @@ async fn tell(
 }
 
 impl Wait {
+    /// Where nobody is asked how long: as long as is waited otherwise.
+    pub(crate) fn for_long() -> Self {
+        Self { wait: true, timeout: WAIT_SECONDS }
+    }
+
     /// Waits until the instance rests; an instance that failed or vanished meanwhile is an error.
     pub(crate) async fn until_at_rest(
         &self,

@@ -245,6 +245,7 @@ mod tests {
             gpus: create.gpus,
             env: create.env,
             command: create.command,
+            auto_start: false,
             goal: Goal::Running,
             actions: status.actions(),
             status,

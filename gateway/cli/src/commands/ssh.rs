@@ -30,6 +30,9 @@ use crate::{
 pub(crate) struct Ssh {
     /// The instance; the address works before it runs
     name: String,
+    /// Print where it is, for other clients, and the host key's fingerprint
+    #[arg(long)]
+    info: bool,
     /// A command to run instead of a shell
     #[arg(allow_hyphen_values = true)]
     command: Vec<String>,
@@ -116,14 +119,42 @@ pub(crate) async fn ssh(arguments: Ssh, session: &Session) -> anyhow::Result<Sta
         Ok(instance) => instance,
         Err(error) => return Err(session.explain(&arguments.name, error).await),
     };
+    if arguments.info {
+        return info(instance.slug.as_str(), session).await;
+    }
+    enter(instance.slug.as_str(), &arguments.command, session).await
+}
+
+/// Turns into `ssh`.
+pub(crate) async fn enter(slug: &str, line: &[String], session: &Session) -> anyhow::Result<Status> {
     let door = Door::ready(session).await?;
     let mut command = Command::new("ssh");
     command.args(door.options()).args(["-p", &door.port.to_string()]);
-    command.arg(door.address(instance.slug.as_str()));
-    if !arguments.command.is_empty() {
-        command.arg("--").args(arguments.command);
+    command.arg(door.address(slug));
+    if !line.is_empty() {
+        command.arg("--").args(line);
     }
     Err(became(command, session.words))
+}
+
+/// What any other client needs to be told.
+async fn info(slug: &str, session: &Session) -> anyhow::Result<Status> {
+    let (me, told) = (session.client.me().await?, session.client.ssh_door().await?);
+    let host = host(told.host, session)?;
+    let rows = [
+        (Title::Command, format!("ssh {}+{slug}@{host} -p {}", me.name, told.port)),
+        (Title::Host, host),
+        (Title::Port, told.port.to_string()),
+        (Title::User, format!("{}+{slug}", me.name)),
+        (Title::Fingerprint, told.fingerprint),
+    ];
+    output::data(&output::details(session.words, rows))?;
+    Ok(Status::DONE)
+}
+
+fn host(told: Option<String>, session: &Session) -> anyhow::Result<String> {
+    let host = told.or_else(|| session.client.host_and_port().map(|(host, _)| host));
+    host.context("the gateway's address has no host")
 }
 
 pub(crate) async fn copy(arguments: Copy, session: &Session) -> anyhow::Result<Status> {
@@ -198,10 +229,7 @@ impl Door {
     /// Finds out where the door is, and makes sure that the key opens it.
     async fn ready(session: &Session) -> anyhow::Result<Self> {
         let (me, told) = (session.client.me().await?, session.client.ssh_door().await?);
-        let host = told
-            .host
-            .or_else(|| session.client.host_and_port().map(|(host, _)| host))
-            .context("the gateway's address has no host")?;
+        let host = host(told.host, session)?;
         let folder = config::folder()?.join("ssh");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         let door = Self { user: me.name.to_string(), host, port: told.port, folder };

@@ -31,6 +31,46 @@ impl Words {
         }
     }
 
+    pub(crate) fn shell_made(self, name: &str) -> String {
+        match self.0 {
+            English => {
+                format!("`{name}` is being made; it stays when the shell ends (`berth rm {name}` deletes it)")
+            }
+            Chinese => format!("正在创建 `{name}`；退出后它仍保留（用 `berth rm {name}` 删除）"),
+        }
+    }
+
+    pub(crate) fn shell_of_many(self) -> String {
+        self.pick(
+            "this file describes several tasks, and a shell is one",
+            "此文件描述了多个任务，而 shell 只能有一个",
+        )
+        .to_owned()
+    }
+
+    pub(crate) fn shell_with_command(self) -> String {
+        self.pick(
+            "this file has a command of its own, and a shell has none",
+            "此文件自带启动命令，而 shell 不应有启动命令",
+        )
+        .to_owned()
+    }
+
+    pub(crate) fn hint_shell_file(self) -> String {
+        self.pick(
+            "give a file with one task and without an entrypoint",
+            "请使用只有一个任务且没有 entrypoint 的文件",
+        )
+        .to_owned()
+    }
+
+    pub(crate) fn shell_without_mount(self, path: &str) -> String {
+        match self.0 {
+            English => format!("`{path}` is not mounted: an instance has your own storage at /userhome"),
+            Chinese => format!("不会挂载 `{path}`：实例中只有您自己的存储 /userhome"),
+        }
+    }
+
     pub(crate) fn key_made(self, path: &str) -> String {
         match self.0 {
             English => format!("the private half is in `{path}` and nowhere else; keep it to yourself"),

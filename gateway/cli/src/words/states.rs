@@ -161,6 +161,8 @@ impl Words {
             Title::Kind => self.pick("KIND", "类型"),
             Title::DiskLimit => self.pick("DISK LIMIT", "磁盘上限"),
             Title::Fingerprint => self.pick("FINGERPRINT", "指纹"),
+            Title::Host => self.pick("HOST", "主机"),
+            Title::Port => self.pick("PORT", "端口"),
         }
     }
 }
@@ -200,4 +202,6 @@ pub(crate) enum Title {
     Kind,
     Fingerprint,
     DiskLimit,
+    Host,
+    Port,
 }

@@ -136,6 +136,7 @@ mod tests {
             gpus: 0,
             env: BTreeMap::new(),
             command: Vec::new(),
+            auto_start: false,
         }
     }
 

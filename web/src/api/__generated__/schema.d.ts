@@ -932,6 +932,8 @@ export interface components {
         Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "internal" | "unknown";
         /** @description The body of a create. What is left out takes the site's default. */
         CreateInstance: {
+            /** @description SSH starts it when it is stopped, without asking. */
+            auto_start?: boolean;
             /** @description What to run instead of nothing: the instance then ends when this ends. */
             command?: string[];
             /** Format: double */
@@ -1052,6 +1054,8 @@ export interface components {
         Instance: {
             /** @description What can be done with it now, so that no client derives that again. */
             actions: components["schemas"]["Action"][];
+            /** @description SSH starts it when it is stopped, without asking. */
+            auto_start?: boolean;
             command: string[];
             /** Format: double */
             cpus: number;
@@ -1237,6 +1241,8 @@ export interface components {
             items: {
                 /** @description What can be done with it now, so that no client derives that again. */
                 actions: components["schemas"]["Action"][];
+                /** @description SSH starts it when it is stopped, without asking. */
+                auto_start?: boolean;
                 command: string[];
                 /** Format: double */
                 cpus: number;

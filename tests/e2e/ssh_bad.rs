@@ -1,0 +1,301 @@
+//! What must not be possible through the SSH door, and what it must survive.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::{Shutdown, TcpStream},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use gateway_api::{CreateInstance, Instance, InstanceId, Status, audit::AuditQuery, client::Client};
+use tests::{IMAGE, LIMIT, Laptop, OrFail as _, Talk, World, engine, wait_until};
+
+/// How soon what was revoked is closed.
+const REVOKED_LIMIT: Duration = Duration::from_secs(5);
+
+async fn world() -> World {
+    let world = World::start().await;
+    world.berth(&["create", "train", "--image", IMAGE, "--wait"]).await.succeeded();
+    world
+}
+
+/// Somebody's instance that runs.
+async fn make(client: &Client, wanted: &CreateInstance) -> InstanceId {
+    let id = client.create_instance(wanted).await.or_fail("create an instance").id;
+    let runs = |instance: &Instance| matches!(instance.status, Status::Running { .. });
+    client.wait_until(&id, LIMIT, runs, |_| ()).await.or_fail("wait until it runs");
+    id
+}
+
+async fn is_unharmed(laptop: &Laptop<'_>) {
+    assert_eq!(laptop.ssh("train", &["echo in"]).await.succeeded(), "in\n");
+}
+
+/// The refused lines of the audit log with that act.
+async fn refusals(world: &World, act: &str) -> Vec<String> {
+    let query = AuditQuery { act: Some(act.to_owned()), ..AuditQuery::default() };
+    let page = world.client().audit(&query).await.or_fail("read the audit log");
+    let refused = page.items.into_iter().filter(|entry| entry.result.word() == "refused");
+    refused.map(|entry| format!("{} {} {:?}", entry.actor, entry.object, entry.details)).collect()
+}
+
+#[tokio::test]
+async fn who_is_not_known_is_told_nothing_and_written_down() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    let alice = world.person("alice").await;
+    let stranger = Laptop::new(&world).await;
+
+    // The same words whether the user or the password is wrong.
+    let mut answers = Vec::new();
+    for login in ["nobody+train", "admin+train", "admin+../train", "admin"] {
+        let (_, said) = stranger.ssh_password(login, "wrong", &[], &["true"]).await.ended(255);
+        answers.push(said.replace(login, "LOGIN"));
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    let told = refusals(&world, "sign_in").await;
+    assert!(told.iter().any(|line| line.starts_with("nobody ")), "{told:?}");
+
+    // A key that nobody knows: one line for the connection, with the key in it.
+    stranger.ssh("train", &["true"]).await.ended(255);
+    let fingerprint = fingerprint(&stranger);
+    wait_until("the refused key is written down", LIMIT, async || {
+        let told = refusals(&world, "sign_in").await;
+        told.iter().any(|line| line.contains(&fingerprint)).then_some(())
+    })
+    .await;
+
+    // Somebody else's instance and one that is not there read alike, and both are written down.
+    let mut theirs = Laptop::new(&world).await;
+    theirs.user = "alice".to_owned();
+    theirs.register_with(&alice, "key").await;
+    let id = world.client().instance("train").await.or_fail("show an instance").id.to_string();
+    let other = format!("{}0", &id[..id.len() - 1]);
+    let mut answers = Vec::new();
+    for target in [id.as_str(), other.as_str(), "train", "no-such"] {
+        let (_, said) = theirs.ssh(target, &["true"]).await.ended(255);
+        answers.push(said.replace(target, "TARGET"));
+        // Forwards ask for themselves.
+        let mut forward = theirs.ssh_as(&format!("alice+{target}"), &["-W", "127.0.0.1:22"]);
+        forward.stdin(std::process::Stdio::null());
+        theirs.run(forward, b"").await.ended(255);
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    let told = refusals(&world, "access").await;
+    assert!(told.iter().any(|line| line.starts_with(&format!("alice ssh {id}"))), "{told:?}");
+    is_unharmed(&laptop).await;
+}
+
+fn fingerprint(laptop: &Laptop<'_>) -> String {
+    let mut keygen = Command::new("ssh-keygen");
+    keygen.args(["-l", "-f"]).arg(laptop.path("key.pub"));
+    let said = keygen.output().or_fail("run ssh-keygen").stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    said.split(' ').nth(1).or_fail("find a fingerprint").to_owned()
+}
+
+#[tokio::test]
+async fn what_is_revoked_is_closed_at_once() {
+    let world = world().await;
+    let laptop = Laptop::new(&world).await;
+    let client = world.client();
+    let alice = world.person("alice").await;
+    let mut create = tests::wanted("train");
+    create.image = Some(IMAGE.to_owned());
+    make(&alice, &create).await;
+
+    // A key.
+    let key = laptop.register("key").await;
+    let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-tt"]));
+    talk.types("echo in-$((6*7))\r").await;
+    talk.shows("in-42").await;
+    let begun = Instant::now();
+    client.remove_ssh_key(key.id.as_str()).await.or_fail("remove a key");
+    assert_eq!(talk.ends().await, Some(255));
+    assert!(begun.elapsed() < REVOKED_LIMIT, "it took {:?}", begun.elapsed());
+    laptop.ssh("train", &["true"]).await.ended(255);
+
+    // A user, with a forward and nothing else.
+    let mut theirs = Laptop::new(&world).await;
+    theirs.user = "alice".to_owned();
+    theirs.register_with(&alice, "key").await;
+    let mut talk = Talk::start(theirs.ssh_as("alice+train", &["-tt"]));
+    talk.types("echo in-$((6*7))\r").await;
+    talk.shows("in-42").await;
+    let socket = theirs.path("idle");
+    let idle = format!("{}:127.0.0.1:22", socket.display());
+    let mut idle = Talk::start(theirs.ssh_as("alice+train", &["-N", "-L", &idle]));
+    wait_until("the forward listens", LIMIT, async || socket.exists().then_some(())).await;
+    let begun = Instant::now();
+    let disable = ["user", "disable", "alice"];
+    world.berth(&disable).await.succeeded();
+    assert_eq!(talk.ends().await, Some(255));
+    assert_eq!(idle.ends().await, Some(255));
+    assert!(begun.elapsed() < REVOKED_LIMIT, "it took {:?}", begun.elapsed());
+
+    // A password that was changed: the session that it opened ends.
+    let ask = laptop.path("ask");
+    let password = world.password().to_owned();
+    laptop.ssh_password("admin+train", &password, &[], &["true"]).await.succeeded();
+    let mut ssh = Command::new("ssh");
+    ssh.args(laptop.options()).args(["-tt", "-o", "PubkeyAuthentication=no"]);
+    ssh.args(["-p", &world.ssh_port().to_string(), "admin+train@127.0.0.1"]);
+    ssh.env("SSH_ASKPASS", ask).env("SSH_ASKPASS_REQUIRE", "force").env("DISPLAY", ":");
+    let mut talk = Talk::start(ssh);
+    talk.types("echo in-$((6*7))\r").await;
+    talk.shows("in-42").await;
+    let begun = Instant::now();
+    let change = gateway_api::session::ChangePassword { new: format!("{password}-new"), old: password };
+    client.change_password(&change).await.or_fail("change the password");
+    assert_eq!(talk.ends().await, Some(255));
+    assert!(begun.elapsed() < REVOKED_LIMIT, "it took {:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn forwards_stay_inside_the_instance() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    let alice = world.person("alice").await;
+    let mut create = tests::wanted("web");
+    create.image = Some(IMAGE.to_owned());
+    create.command = ["sh", "-c", "python3 -m http.server 7000"].map(str::to_owned).to_vec();
+    let id = make(&alice, &create).await;
+    let address = engine::address_of(id.as_str());
+    assert!(!address.is_empty(), "it has an address");
+    let bridge = laptop.ssh("train", &["ip route 2>/dev/null || cat /proc/net/route"]).await.succeeded();
+    let gateway = default_route(&bridge);
+
+    let (_, console_port) = world.console().rsplit_once(':').or_fail("find the console's port");
+    let ssh_port = world.ssh_port().to_string();
+    for target in [
+        // This machine, by loopback and by the instance's own network.
+        format!("127.0.0.1:{console_port}"),
+        format!("localhost:{ssh_port}"),
+        format!("{gateway}:{console_port}"),
+        format!("{gateway}:{ssh_port}"),
+        // Another tenant.
+        format!("{address}:7000"),
+        // Where clouds keep secrets.
+        "169.254.169.254:80".to_owned(),
+    ] {
+        let ran = laptop.run(laptop.ssh_as("admin+train", &["-W", &target]), b"GET / HTTP/1.0\r\n\r\n").await;
+        let (out, _) = ran.ended(255);
+        assert_eq!(out, "", "{target} answers");
+    }
+    // The agent's own socket, also by a link.
+    laptop.ssh("train", &["ln -sf /.berth/door/link/gateway.sock /tmp/link"]).await.succeeded();
+    for path in ["/.berth/door/link/gateway.sock", "/tmp/link"] {
+        let socket = laptop.path("forward");
+        let forward = format!("{}:{path}", socket.display());
+        let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-N", "-L", &forward]));
+        wait_until("the forward listens", LIMIT, async || socket.exists().then_some(())).await;
+        let mut stream = std::os::unix::net::UnixStream::connect(&socket).or_fail("connect to a forward");
+        stream.set_read_timeout(Some(LIMIT)).or_fail("set a limit");
+        let mut answer = Vec::new();
+        let _reset_or_not = stream.read_to_end(&mut answer);
+        assert_eq!(answer, b"", "{path}");
+        talk.hangs_up();
+        drop(talk);
+        let _ = std::fs::remove_file(&socket);
+    }
+    // X11 is refused, and the session goes on without it.
+    let said = laptop.ssh_with("train", &["-X"], &["echo ${DISPLAY-none}"], b"").await;
+    assert_eq!(said.succeeded(), "none\n");
+    is_unharmed(&laptop).await;
+}
+
+/// The address of the default route, as `ip route` or the kernel's own table tells it.
+fn default_route(told: &str) -> String {
+    if let Some(rest) = told.lines().find_map(|line| line.strip_prefix("default via ")) {
+        return rest.split(' ').next().unwrap_or_default().to_owned();
+    }
+    let hex = told.lines().find_map(|line| {
+        let mut fields = line.split_whitespace();
+        let (_device, destination) = (fields.next()?, fields.next()?);
+        fields.next().filter(|_| destination == "00000000")
+    });
+    let number = u32::from_str_radix(hex.or_fail("find the default route"), 16).or_fail("read a route");
+    std::net::Ipv4Addr::from(number.swap_bytes()).to_string()
+}
+
+#[tokio::test]
+async fn nonsense_before_the_banner_is_cut_off() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    let door = ("127.0.0.1", world.ssh_port());
+    let endless = vec![b'x'; 4 << 20];
+    let inputs: [&[u8]; 7] = [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"SSH-1.5-old\r\n",
+        b"SSH-2.0-\0\xff\xfe\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        &endless,
+        // A banner and then a packet that says to be enormous.
+        b"SSH-2.0-x\r\n\xff\xff\xff\xff\xff\xff\xff\xff",
+    ];
+    for input in inputs {
+        let mut stream = TcpStream::connect(door).or_fail("connect");
+        stream.set_read_timeout(Some(LIMIT)).or_fail("set a limit");
+        // It may be closed before all was sent.
+        let _ = stream.write_all(input);
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(answer.is_empty() || answer.starts_with(b"SSH-2.0-"), "{answer:?}");
+    }
+    is_unharmed(&laptop).await;
+}
+
+#[tokio::test]
+async fn those_who_say_nothing_keep_nobody_out() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    // Each says that it speaks SSH and then nothing; past the limit of a source they are closed at once.
+    let mut silent = Vec::new();
+    let mut closed = 0;
+    for _ in 0..200 {
+        let mut stream = TcpStream::connect(("127.0.0.1", world.ssh_port())).or_fail("connect");
+        let _ = stream.write_all(b"SSH-2.0-silent\r\n");
+        stream.set_read_timeout(Some(LIMIT)).or_fail("set a limit");
+        match stream.read(&mut [0; 8]) {
+            Ok(read) if read > 0 => silent.push(stream),
+            Ok(_) | Err(_) => closed += 1,
+        }
+    }
+    assert!(silent.len() <= 64 && closed >= 100, "{} are open, {closed} were closed", silent.len());
+    // Who was there before is not disturbed, and a place that is free is free again at once.
+    silent.clear();
+    is_unharmed(&laptop).await;
+}
+
+/// How many packets are spoilt, and how many channels are opened.
+fn rounds(usual: &str) -> String {
+    std::env::var("BERTH_SSH_ROUNDS").unwrap_or_else(|_| usual.to_owned())
+}
+
+#[tokio::test]
+async fn spoilt_packets_harm_only_their_connection() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    laptop.python("spoilt_packets.py", &["train", &rounds("300")]).await.succeeded();
+    is_unharmed(&laptop).await;
+}
+
+#[tokio::test]
+async fn channels_are_bounded() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    laptop.python("many_channels.py", &["train", &rounds("2000")]).await.succeeded();
+    is_unharmed(&laptop).await;
+}
+
+#[tokio::test]
+async fn huge_commands_are_refused_in_words() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    laptop.python("huge_requests.py", &["train"]).await.succeeded();
+    is_unharmed(&laptop).await;
+}

@@ -1,0 +1,151 @@
+//! Coming to the SSH door without an instance, or to one that does not run: the menu, one's own storage, the waiting
+//! room.
+
+use gateway_api::Status;
+use tests::{IMAGE, LIMIT, Laptop, OrFail as _, Talk, World, wait_until, wanted};
+
+async fn waits_for(world: &World, name: &str, state: &str) {
+    wait_until(&format!("`{name}` is {state}"), LIMIT, async || {
+        let status = world.client().instance(name).await.or_fail("show an instance").status;
+        (status.word() == state).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_menu_shows_all_and_opens_one() {
+    let world = World::start().await;
+    let laptop = Laptop::with_key(&world).await;
+    // Nobody's menu is empty without a word on what to do.
+    let mut talk = Talk::start(laptop.ssh_as("admin", &["-tt"]));
+    talk.shows("You have no instances").await;
+
+    world.berth(&["create", "first", "--image", IMAGE, "--wait"]).await.succeeded();
+    world.berth(&["create", "second", "--image", IMAGE, "--wait"]).await.succeeded();
+    world.berth(&["stop", "second", "--wait"]).await.succeeded();
+
+    let mut talk = Talk::start(laptop.ssh_as("admin", &["-tt"]));
+    talk.shows("`second` is stopped").await;
+    talk.shows("Number or name").await;
+    talk.types("nonsense\r").await;
+    talk.shows("There is none of that name or number").await;
+    // With a slip of the finger that is taken back.
+    talk.types("firsx\x7ft\r").await;
+    talk.types("echo in-$((6*7))\r").await;
+    talk.shows("in-42").await;
+    talk.types("exit 6\r").await;
+    assert_eq!(talk.ends().await, Some(6));
+
+    let mut talk = Talk::start(laptop.ssh_as("admin", &["-tt"]));
+    talk.shows("Number or name").await;
+    talk.types("q\r").await;
+    talk.ends().await;
+
+    // In the language of whoever asks.
+    let mut chinese = laptop.ssh_as("admin", &["-tt", "-o", "SendEnv=LANG"]);
+    chinese.env("LANG", "zh_CN.UTF-8");
+    let mut talk = Talk::start(chinese);
+    talk.shows("您的实例").await;
+    talk.shows("`second` 已停止").await;
+    drop(talk);
+
+    // A command needs to be told where.
+    let mut command = laptop.ssh_as("admin", &[]);
+    command.arg("true");
+    let (_, said) = laptop.run(command, b"").await.ended(255);
+    assert!(said.contains("name an instance: admin+INSTANCE@"), "{said}");
+}
+
+#[tokio::test]
+async fn sftp_without_an_instance_is_in_ones_own_storage() {
+    let world = World::start().await;
+    let laptop = Laptop::with_key(&world).await;
+    let sftp = || {
+        let mut sftp = laptop.client("sftp");
+        sftp.args(["-q", "-b", "-", "admin@127.0.0.1"]);
+        sftp
+    };
+    let (_, said) = laptop.run(sftp(), b"pwd\n").await.ended(255);
+    assert!(said.contains("none of yours runs"), "{said}");
+
+    world.berth(&["create", "train", "--image", IMAGE, "--wait"]).await.succeeded();
+    std::fs::write(laptop.path("notes"), "mine").or_fail("write a file");
+    let said = laptop.run(sftp(), b"pwd\nput notes\n").await.succeeded();
+    assert!(said.contains("Remote working directory: /userhome"), "{said}");
+    assert_eq!(laptop.ssh("train", &["cat /userhome/notes"]).await.succeeded(), "mine");
+}
+
+#[tokio::test]
+async fn the_waiting_room_leads_into_the_shell() {
+    let world = World::start().await;
+    let laptop = Laptop::with_key(&world).await;
+    // The address is good from the first moment on.
+    let mut create = wanted("train");
+    create.image = Some(IMAGE.to_owned());
+    world.client().create_instance(&create).await.or_fail("create an instance");
+    let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-tt"]));
+    talk.types("echo in-$((6*7))\r").await;
+    talk.shows("in-42").await;
+    talk.types("exit\r").await;
+    talk.ends().await;
+
+    world.berth(&["stop", "train", "--wait"]).await.succeeded();
+    // Somebody who would rather not.
+    let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-tt"]));
+    talk.shows("`train` is stopped. Start it? [Y/n]").await;
+    talk.types("n").await;
+    assert_eq!(talk.ends().await, Some(255));
+    waits_for(&world, "train", "stopped").await;
+    // A program is not asked: one line, and nothing on standard output.
+    let (out, said) = laptop.ssh("train", &["true"]).await.ended(255);
+    assert_eq!((out.as_str(), said.lines().count()), ("", 1), "{said}");
+    assert!(said.contains("`train` is stopped; start it with: berth start train"), "{said}");
+    let mut sftp = laptop.client("sftp");
+    sftp.args(["-q", "-b", "-"]).arg(laptop.address("train"));
+    let (_, said) = laptop.run(sftp, b"pwd\n").await.ended(255);
+    assert!(said.contains("`train` is stopped"), "{said}");
+    waits_for(&world, "train", "stopped").await;
+
+    // Somebody who agrees.
+    let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-tt"]));
+    talk.shows("Start it? [Y/n]").await;
+    talk.types("\r").await;
+    talk.shows("yes").await;
+    talk.types("echo in-$((7*7))\r").await;
+    talk.shows("in-49").await;
+    talk.types("exit 3\r").await;
+    assert_eq!(talk.ends().await, Some(3));
+}
+
+#[tokio::test]
+async fn one_that_starts_when_it_is_needed_asks_nobody() {
+    let world = World::start().await;
+    let laptop = Laptop::with_key(&world).await;
+    world.berth(&["create", "train", "--image", IMAGE, "--auto-start", "--wait"]).await.succeeded();
+    world.berth(&["stop", "train", "--wait"]).await.succeeded();
+    assert_eq!(laptop.ssh("train", &["echo in"]).await.succeeded(), "in\n");
+    world.berth(&["stop", "train", "--wait"]).await.succeeded();
+    let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-tt"]));
+    talk.types("echo in-$((6*7))\r").await;
+    talk.shows("in-42").await;
+    assert!(!talk.shown().contains("[Y/n]"), "{}", talk.shown());
+}
+
+#[tokio::test]
+async fn what_cannot_run_is_told_and_left_by_ctrl_c() {
+    let world = World::start().await;
+    let laptop = Laptop::with_key(&world).await;
+    let mut create = wanted("train");
+    create.image = Some(IMAGE.to_owned());
+    create.command = vec!["false".to_owned()];
+    world.client().create_instance(&create).await.or_fail("create an instance");
+    wait_until("its command has failed", LIMIT, async || {
+        let status = world.client().instance("train").await.or_fail("show an instance").status;
+        matches!(status, Status::Failed { .. }).then_some(())
+    })
+    .await;
+    let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-tt"]));
+    talk.shows("`train` failed").await;
+    talk.types("\x03").await;
+    assert_eq!(talk.ends().await, Some(255));
+}

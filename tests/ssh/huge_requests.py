@@ -1,0 +1,65 @@
+"""Requests that are far too large: `huge_requests.py INSTANCE`."""
+
+import sys
+
+import paramiko
+from paramiko.message import Message
+
+from door import HOST, KEY, PORT, check, login
+
+instance = sys.argv[1]
+key = paramiko.Ed25519Key.from_private_key_file(KEY)
+
+
+def session():
+    transport = paramiko.Transport((HOST, PORT))
+    transport.start_client(timeout=30)
+    transport.auth_publickey(login(instance), key)
+    return transport
+
+
+# Too long for a kernel, not for a packet: one clear line.
+transport = session()
+channel = transport.open_session(timeout=30)
+channel.exec_command(": " + "x" * 150_000)
+check(b"longer than 128 KiB" in channel.makefile_stderr().read(), "a long command is refused in words")
+check(channel.recv_exit_status() == 255, "and its exit code says that it was not run")
+
+# As long as it may be.
+channel = transport.open_session(timeout=30)
+channel.exec_command("echo in # " + "x" * 100_000)
+check(channel.makefile().read() == b"in\n", "a command of 100 kB runs")
+
+# Thousands of variables.
+channel = transport.open_session(timeout=30)
+for number in range(2000):
+    message = Message()
+    message.add_byte(b"\x62")
+    message.add_int(channel.remote_chanid)
+    message.add_string("env")
+    message.add_boolean(False)
+    message.add_string("LC_X" + "A" * (number % 50))
+    message.add_string("x" * 1000)
+    transport._send_user_message(message)
+channel.exec_command("echo in")
+check(channel.makefile().read() == b"in\n", "thousands of variables harm nobody")
+transport.close()
+
+# A command of 8 MB: whatever becomes of the connection.
+transport = session()
+try:
+    channel = transport.open_session(timeout=30)
+    channel.exec_command("x" * (8 << 20))
+    channel.recv_exit_status()
+except (EOFError, OSError, paramiko.SSHException):
+    pass
+transport.close()
+
+# Windows of nothing: a client that takes no byte.
+transport = session()
+channel = transport.open_session(window_size=0, max_packet_size=32768, timeout=30)
+channel.exec_command("head -c 1000000 /dev/zero")
+other = transport.open_session(timeout=30)
+other.exec_command("echo in")
+check(other.makefile().read() == b"in\n", "one that does not read does not hold up the others")
+transport.close()
