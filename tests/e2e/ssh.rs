@@ -283,3 +283,54 @@ async fn a_key_agent_goes_along() {
     // It is gone with the session.
     laptop.ssh("train", &[&format!("test ! -e {}", lines[2])]).await.succeeded();
 }
+
+#[tokio::test]
+async fn the_berth_command_needs_no_configuration() {
+    let world = world().await;
+    let (out, err) = world.berth(&["ssh", "train", "--", "echo out; echo err >&2; exit 7"]).await.ended(7);
+    assert_eq!((out.as_str(), err.as_str()), ("out\n", "err\n"));
+    let (_, said) = world.berth(&["ssh", "trian"]).await.ended(1);
+    assert!(said.contains("train"), "the nearest name: {said}");
+
+    let folder = tempfile::tempdir().or_fail("make a folder");
+    let file = folder.path().join("notes");
+    std::fs::write(&file, "mine").or_fail("write a file");
+    world.berth(&["cp", &file.display().to_string(), "train:/userhome/notes"]).await.succeeded();
+    assert_eq!(world.berth(&["ssh", "train", "--", "cat /userhome/notes"]).await.succeeded(), "mine");
+
+    let door = world.client().ssh_door().await.or_fail("ask for the SSH door");
+    let told = world.berth(&["ssh", "--info", "train"]).await.succeeded();
+    for part in [format!("admin+train@localhost -p {}", door.port), door.fingerprint] {
+        assert!(told.contains(&part), "{told}");
+    }
+    // What it writes for other clients is enough for them, with nothing else of whoever runs this.
+    let config = world.berth(&["config-ssh", "--print"]).await.succeeded();
+    let file = folder.path().join("config");
+    std::fs::write(&file, config).or_fail("write a configuration");
+    let mut ssh = Command::new("ssh");
+    ssh.arg("-F").arg(&file).args(["-o", "BatchMode=yes", "train.berth", "echo in"]);
+    let ran = Laptop::new(&world).await.run(ssh, b"").await;
+    assert_eq!(ran.succeeded(), "in\n");
+}
+
+#[tokio::test]
+async fn a_file_of_determined_becomes_a_shell() {
+    let world = World::start().await;
+    let folder = tempfile::tempdir().or_fail("make a folder");
+    let file = folder.path().join("shell.yaml");
+    let text = format!(
+        "description: a shell\nresources:\n  slots: 0\n  shm_size: 64M\nenvironment:\n  image: {IMAGE}\n  \
+         environment_variables:\n    - FRUIT=two words\n"
+    );
+    std::fs::write(&file, text).or_fail("write a file");
+    let file = file.display().to_string();
+    let line = ["shell", "--config-file", &file, "--cpus", "0.5", "--memory", "128M", "--", "echo $FRUIT"];
+    for name in ["shell", "shell_2"] {
+        let (out, _) = world.berth(&line).await.ended(0);
+        assert_eq!(out, "two words\n");
+        world.client().instance(name).await.or_fail("find the instance that stays");
+    }
+    std::fs::write(&file, "description: x\nentrypoint: [python, train.py]\n").or_fail("write a file");
+    let (_, said) = world.berth(&line).await.ended(1);
+    assert!(said.contains("has a command of its own"), "{said}");
+}

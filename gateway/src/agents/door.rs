@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use envd_api::agent::{Call, Greeting, ProtocolError, Refusal, Request, SOCKET, encode, read_message};
+use envd_api::agent::{Call, Greeting, ProtocolError, Request, SOCKET, encode, read_message};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -35,8 +35,9 @@ const GREETING_LIMIT: Duration = Duration::from_secs(5);
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 /// Connections of one instance that have not said what they are for.
 pub(super) const UNGREETED_MAX: usize = 64;
-/// Calls to one instance that have no answer yet.
-const UNANSWERED_MAX: usize = 128;
+/// Calls to one instance that have no answer yet; the rest waits for its turn. Fewer than [`UNGREETED_MAX`], so that no
+/// answer of an honest agent is turned away.
+const UNANSWERED_MAX: usize = 48;
 /// Requests that wait to be written to the link.
 const REQUEST_QUEUE: usize = 16;
 /// The pause after the system refused to accept a connection, such as for want of descriptors.
@@ -115,10 +116,7 @@ impl Door {
 
     /// Puts a request on the link and waits for the connection that answers it.
     pub(super) async fn ask(&self, link: &Link, call: Call) -> Result<UnixStream, AgentError> {
-        let Ok(_permit) = self.unanswered.try_acquire() else {
-            let message = "the instance has too many calls to answer already".to_owned();
-            return Err(AgentError::Refused { refusal: Refusal::Busy, message });
-        };
+        let _permit = self.unanswered.acquire().await.map_err(|_| AgentError::NotLinked)?;
         let (awaited, answer) = self.expect_answer();
         let request = encode(&Request { request: awaited.number, call })?;
         link.requests.send(request).await.map_err(|_| AgentError::NotLinked)?;

@@ -142,7 +142,12 @@ pub(super) async fn run(
     };
     let stopping = app.tasks.stopping();
     let known = tokio::select! {
-        _ = &mut session => false,
+        ended = &mut session => {
+            if let Err(error) = ended {
+                tracing::debug!(%peer, %error, "a client left before it had signed in");
+            }
+            false
+        }
         signed = timeout(SIGN_IN_LIMIT, signed_in) => matches!(signed, Ok(Ok(()))),
         () = stopping.cancelled() => false,
     };

@@ -51,10 +51,12 @@ const TRIES_MAX: usize = 20;
 /// The pause after the system refused to accept a connection, such as for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// What is offered: nothing that `ssh-audit` finds fault with, and what clients of Debian 12 have.
+/// What is offered: nothing that `ssh-audit` finds fault with, and what clients of Debian 12 have. The client's order
+/// decides. Ours matters only to clients that send a guess along, as Dropbear does: russh takes what follows a wrong one
+/// for a violation of strict key exchange, so what Dropbear of Debian 12 guesses comes first.
 const KEX: &[kex::Name] = &[
-    kex::MLKEM768X25519_SHA256,
     kex::CURVE25519,
+    kex::MLKEM768X25519_SHA256,
     kex::CURVE25519_PRE_RFC_8731,
     kex::EXTENSION_SUPPORT_AS_SERVER,
     kex::EXTENSION_OPENSSH_STRICT_KEX_AS_SERVER,

@@ -175,7 +175,7 @@ async fn own_storage(shared: &Shared, words: Words) -> Result<Entry, Error> {
     for instance in shared.app.instances(&signed.caller).await? {
         if instance.status.allows(Action::Exec) {
             let grant = shared.app.grant(&signed.caller, instance.id.as_str(), Action::Exec).await?;
-            return Ok(Entry::Open(grant));
+            return Ok(Entry::Open(Box::new(grant)));
         }
     }
     Ok(Entry::Refused(words.nothing_runs().to_owned()))

@@ -31,7 +31,7 @@ const END: u8 = 0x04;
 /// Whether there is a way in.
 #[derive(Debug)]
 pub(super) enum Entry {
-    Open(Grant),
+    Open(Box<Grant>),
     /// The owner would rather not.
     Declined,
     Refused(String),
@@ -83,7 +83,7 @@ pub(super) async fn enter(
             Now::Runs(grant) => {
                 inbox.put_back(ahead.freeze());
                 let quiet = shown.is_empty() || outbox.stdout("\r\n").await.is_ok();
-                return Ok(if quiet { Entry::Open(grant) } else { Entry::Declined });
+                return Ok(if quiet { Entry::Open(Box::new(grant)) } else { Entry::Declined });
             }
             Now::Rests(instance) => {
                 if !instance.auto_start && !ask(&words.start_it(&instance), words, inbox, outbox).await {
@@ -120,7 +120,7 @@ pub(super) async fn enter_quietly(shared: &Shared, target: &str, words: Words) -
     let begun = tokio::time::Instant::now();
     loop {
         let instance = match look(shared, target).await? {
-            Now::Runs(grant) => return Ok(Entry::Open(grant)),
+            Now::Runs(grant) => return Ok(Entry::Open(Box::new(grant))),
             Now::Rests(instance) if instance.auto_start && begun.elapsed() < PATIENCE => {
                 start(shared, target).await?;
                 instance

@@ -243,16 +243,14 @@ mod tests {
         let wanted =
             Attributes { size: Some(1 << 40), owner: Some((1, 2)), mode: Some(0o644), times: Some((3, 4)) };
         let packet = Reply::new(kind::ATTRS, 7).bytes(b"\xff\xfe").long(9).attributes(&wanted).packet();
+        let length = packet.len();
         let read = |packet: Bytes| {
             let mut fields = Fields::new(packet);
-            assert_eq!(usize::try_from(fields.number()?).unwrap() + 4, packet_length());
+            assert_eq!(usize::try_from(fields.number()?).unwrap() + 4, length);
             let (kind, id) = (fields.byte()?, fields.number()?);
             let read = (kind, id, fields.path()?, fields.long()?, fields.attributes()?);
             Ok::<_, Refused>(read)
         };
-        fn packet_length() -> usize {
-            4 + 1 + 4 + 6 + 8 + 4 + 8 + 8 + 4 + 8
-        }
         let (kind, id, path, long, attributes) = read(packet.clone()).unwrap();
         assert_eq!((kind, id, long, attributes), (kind::ATTRS, 7, 9, wanted));
         assert_eq!(path.into_os_string().into_vec(), b"\xff\xfe");
