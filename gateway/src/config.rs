@@ -81,7 +81,7 @@ pub(crate) enum Certificate {
         cert: PathBuf,
         key: PathBuf,
     },
-    /// Made once and kept in the data directory.
+    /// Made once and kept in the data directory, for these names, those of the site among them.
     SelfSigned {
         names: Vec<String>,
     },
@@ -159,7 +159,7 @@ impl Config {
     fn take(data: &Path, reader: &mut Reader<'_>) -> Self {
         let http = reader.address("http", Some("BERTH_HTTP"), Some(Self::HTTP));
         let ssh = reader.address("ssh", Some("BERTH_SSH"), Some(Self::SSH));
-        let config = Self {
+        let mut config = Self {
             data: data.to_owned(),
             http: http.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
             ssh: ssh.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
@@ -190,6 +190,10 @@ impl Config {
             reader.mistake("`gateway.old_addresses` lead to `gateway.url`, which is not set");
         }
         config.check_distinct(reader);
+        let hosts = config.hosts();
+        if let Some(Tls { certificate: Certificate::SelfSigned { names }, .. }) = &mut config.tls {
+            names.extend(hosts);
+        }
         config
     }
 
@@ -207,6 +211,14 @@ impl Config {
         for pair in all.windows(2).filter(|pair| pair[0] == pair[1]) {
             reader.mistake(&format!("the address {} is given twice", pair[0]));
         }
+    }
+
+    /// The names of this site: the console's, and those of apps.
+    fn hosts(&self) -> Vec<String> {
+        let url = self.url.as_deref().and_then(|url| url.parse::<http::Uri>().ok());
+        let console = url.and_then(|url| url.host().map(|host| host.trim_matches(['[', ']']).to_owned()));
+        let apps = self.apps.domain.as_ref().map(|domain| format!("*.{domain}"));
+        console.into_iter().chain(apps).collect()
     }
 
     /// The address to tell people, given where the gateway listens in the end.

@@ -41,18 +41,6 @@ function needed(name) {
 }
 
 /**
- * A profile with the settings that browsers come with elsewhere. A private window, and Debian's Chromium as it comes,
- * give framed pages of another site no storage, and `localhost` and the hosts below it are different sites.
- */
-function ordinaryProfile() {
-  const profile = mkdtempSync(join(tmpdir(), 'berth-browser-'))
-  mkdirSync(join(profile, 'Default'))
-  const preferences = { profile: { block_third_party_cookies: false, cookie_controls_mode: 0 } }
-  writeFileSync(join(profile, 'Default', 'Preferences'), JSON.stringify(preferences))
-  return profile
-}
-
-/**
  * Walks in a fresh browser. `walk` gets a page and `shoot`, which keeps a screenshot.
  *
  * @param {string} name names the screenshots
@@ -62,7 +50,8 @@ function ordinaryProfile() {
  * @param {(page: import('playwright-core').Page, shoot: (step: string) => Promise<void>) => Promise<void>} walk
  */
 export async function inBrowser(name, { gatewayGoes = false, sessionEnds = false, ...options }, walk) {
-  const profile = ordinaryProfile()
+  // Debian's Chromium as it comes: it keeps nothing for framed pages of another site.
+  const profile = mkdtempSync(join(tmpdir(), 'berth-browser-'))
   const context = await chromium.launchPersistentContext(profile, {
     ...CHROMIUM,
     viewport: { width: 1280, height: 800 },
@@ -117,13 +106,14 @@ function watch(page, { gatewayGoes, sessionEnds }) {
   return errors
 }
 
-/** Signs in, in English. */
-export async function signIn(page, { user = site.user, password = site.password } = {}) {
-  await page.goto(site.url)
-  await page.getByLabel('User name').fill(user)
-  await page.getByLabel('Password', { exact: true }).fill(password)
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor({ state: 'hidden' })
+/** Signs in, in whichever language. */
+export async function signIn(page, { user = site.user, password = site.password, url = site.url } = {}) {
+  await page.goto(url)
+  await page.getByLabel(/^(User name|用户名)/).fill(user)
+  await page.getByLabel(/^(Password|密码)/).first().fill(password)
+  const button = page.getByRole('button', { name: /^(Sign in|登录)$/ })
+  await button.click()
+  await button.waitFor({ state: 'hidden' })
 }
 
 /** Tells whoever runs the walk. */

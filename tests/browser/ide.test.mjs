@@ -1,5 +1,6 @@
 // VS Code in the console: a file is edited and saved, and its terminal works.
 
+import assert from 'node:assert/strict'
 import test from 'node:test'
 
 import { APP_LIMIT_MS, framed, inBrowser, signIn, site } from './browser.mjs'
@@ -23,5 +24,15 @@ test('a file is edited in VS Code', async () => {
     await page.keyboard.type('echo $((6*7)) > /userhome/memo/from-terminal\n')
     await ide.getByRole('treeitem', { name: 'from-terminal' }).waitFor({ timeout: APP_LIMIT_MS })
     await shoot('2-terminal')
+
+    // A preview is a page in a page, with a service worker of its own.
+    await ide.getByRole('treeitem', { name: 'README.md' }).dblclick()
+    await ide.locator('.tab.active').getByText('README.md').waitFor()
+    await ide.locator('.monaco-editor .view-line').getByText('A heading').click()
+    await page.keyboard.press('Control+Shift+V')
+    const preview = ide.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame')
+    await preview.getByRole('heading', { name: 'A heading in the preview' }).waitFor({ timeout: APP_LIMIT_MS })
+    await shoot('3-preview')
+    assert.equal(await ide.locator('.part.auxiliarybar').isVisible(), false, 'the side bar of the chat is shown')
   })
 })

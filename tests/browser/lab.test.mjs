@@ -17,11 +17,29 @@ test('a cell runs in JupyterLab', async () => {
     await cell.click({ timeout: APP_LIMIT_MS })
     // What is run before the kernel is there is not run at all.
     await lab.getByText('Python 3 (ipykernel) | Idle').waitFor({ timeout: APP_LIMIT_MS })
-    await page.keyboard.type('print(6 * 7, "from a cell")')
+    await page.keyboard.type('import os; print(6 * 7, "from a cell in", os.getcwd())')
     await page.keyboard.press('Shift+Enter')
-    const output = lab.locator('.jp-OutputArea-output').getByText('42 from a cell')
+    const output = lab.locator('.jp-OutputArea-output').getByText('42 from a cell in /userhome')
     await output.waitFor({ timeout: APP_LIMIT_MS })
     await shoot('1-cell')
+
+    // The files begin at home, and all others are to be had from there.
+    const crumbs = lab.locator('.jp-FileBrowser-crumbs')
+    await crumbs.getByText('userhome').waitFor()
+    await crumbs.locator('.jp-BreadCrumbs-home').click()
+    for (const folder of ['mnt', 'opt', 'userhome']) {
+      await lab.getByRole('listitem', { name: `Name: ${folder}`, exact: false }).first().waitFor()
+    }
+    await shoot('2-all-files')
+    await lab.getByRole('listitem', { name: 'Name: userhome', exact: false }).first().dblclick()
+    await crumbs.getByText('userhome').waitFor()
+    await lab.locator('.lm-TabBar-addButton').first().click()
+    await lab.locator('.jp-LauncherCard').filter({ hasText: 'Terminal' }).click()
+    await lab.locator('.jp-Terminal .xterm-screen').click({ timeout: APP_LIMIT_MS })
+    await page.keyboard.type('pwd > /userhome/where-the-terminal-is\n')
+    const written = lab.getByRole('listitem', { name: 'Name: where-the-terminal-is', exact: false })
+    await written.waitFor({ timeout: APP_LIMIT_MS })
+    await lab.getByRole('tab', { name: 'Untitled.ipynb' }).click()
 
     // A look at another tab, and back: the page in the frame is the same one.
     const document = page.frame({ url: /lab--notes--admin/ })
@@ -51,10 +69,9 @@ test('a cell runs in JupyterLab', async () => {
 test('whoever is not signed in is led through the console, and nowhere else', async () => {
   await inBrowser('enter', { locale: 'en-GB' }, async (page, shoot) => {
     await signIn(page)
-    const address = new URL(site.url)
-    address.hostname = 'lab--notes--admin.localhost'
-    await page.goto(`${address.origin}/lab/tree`)
-    await page.waitForURL(`${address.origin}/lab/tree`, { timeout: APP_LIMIT_MS })
+    const { port } = new URL(site.url)
+    await page.goto(`http://lab--notes--admin.localhost:${port}/lab/tree`)
+    await page.waitForURL(`http://lab--notes--admin.berth.localhost:${port}/lab/tree`, { timeout: APP_LIMIT_MS })
     await page.locator('#jp-top-panel').waitFor({ timeout: APP_LIMIT_MS })
 
     for (const host of ['lab--notes--somebody', 'evil.example', 'lab--notes--admin.evil']) {
@@ -64,4 +81,33 @@ test('whoever is not signed in is led through the console, and nowhere else', as
     }
     await shoot('1-nothing-there')
   })
+})
+
+test('a browser that keeps nothing for framed pages is led to a tab of its own', async () => {
+  for (const [locale, sentence, button] of [
+    ['en-GB', 'This browser keeps nothing for apps in a frame', 'Open in a new tab'],
+    ['zh-CN', '此浏览器不允许框架中的应用保存数据', '在新标签页中打开'],
+  ]) {
+    await inBrowser(`no-storage-${locale}`, { locale }, async (page, shoot) => {
+      // As for a browser that does not find the console's better name.
+      const url = site.url.replace('berth.', '')
+      await page.context().addCookies([{ name: 'berth-stays', value: '1', url }])
+      await signIn(page, { url })
+      await page.goto(`${url}/instances/notes/lab`)
+      const lab = page.frameLocator('iframe')
+      await lab.getByText(sentence, { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
+      await shoot('1-sentence')
+      const opening = page.context().waitForEvent('page')
+      await lab.getByRole('link', { name: button }).click()
+      const own = await opening
+      const card = own.locator('.jp-LauncherCard[data-category=Notebook]').first()
+      await card.click({ timeout: APP_LIMIT_MS })
+      await own.locator('.jp-Notebook .jp-CodeCell .cm-content').first().click({ timeout: APP_LIMIT_MS })
+      await own.getByText('Python 3 (ipykernel) | Idle').waitFor({ timeout: APP_LIMIT_MS })
+      await own.keyboard.type('print(6 * 7, "in a tab")')
+      await own.keyboard.press('Shift+Enter')
+      await own.locator('.jp-OutputArea-output').getByText('42 in a tab').waitFor({ timeout: APP_LIMIT_MS })
+      await own.close()
+    })
+  }
 })

@@ -82,13 +82,14 @@ impl App {
     }
 
     /// An address that signs one browser in to an app, once. In whatever state the instance is: the address is good
-    /// before the instance is.
+    /// before the instance is. `asked_at` is the host at which the console was asked.
     pub(crate) async fn open_app(
         &self,
         caller: &Caller,
         name: &str,
         app: AppName,
         wanted: OpenApp,
+        asked_at: &str,
     ) -> Result<Opened, Error> {
         let path = check_path(wanted.path.as_deref().unwrap_or("/"))?;
         let folder = wanted.folder.map(|folder| check_folder(&folder)).transpose()?;
@@ -99,7 +100,7 @@ impl App {
             return self.open_console(caller, instance, app);
         }
         let address = AppAddress::of(app, instance);
-        let (origin, prefix) = addresses.of(&address).ok_or(Error::AppsUnavailable)?;
+        let (origin, prefix) = addresses.near(&address, asked_at).ok_or(Error::AppsUnavailable)?;
         let (ticket, expires_at) = self.tickets.give(Pass {
             user: caller.user.clone(),
             key: caller.key.clone(),

@@ -51,6 +51,11 @@ fn tls_is_one_of_three() {
     {
         assert!(tls(wrong).is_err(), "{wrong}");
     }
+    let site = "[gateway]\nurl = 'https://berth.example.org:8443'\n[gateway.apps]\ndomain = 'apps.example.org'\n\
+                [gateway.tls]\nself_signed = true\nnames = ['192.0.2.7']";
+    let names = ["192.0.2.7", "berth.example.org", "*.apps.example.org"].map(str::to_owned).to_vec();
+    let certificate = read(site, None).unwrap().tls.unwrap().certificate;
+    assert_eq!(certificate, Certificate::SelfSigned { names }, "apps are named too");
     assert!(read("[gateway]\ndangerous_plain_http = true\n[gateway.tls]\nself_signed = true", None).is_err());
     assert!(read("[gateway]\nold_addresses = ['127.0.0.1:7443']", None).is_err(), "they lead nowhere");
 }

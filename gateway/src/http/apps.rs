@@ -7,7 +7,7 @@ use gateway_api::{
     AppName, Instance, Problem,
     app::{self, ActOnApp, CreateTensorboard, OpenApp, Opened},
 };
-use http::StatusCode;
+use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 
 use super::{
@@ -85,9 +85,11 @@ pub(super) async fn open(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((name, which)): Path<(String, String)>,
+    headers: HeaderMap,
     Json(body): Json<OpenApp>,
 ) -> Result<Json<Opened>, Error> {
-    Ok(Json(app.open_app(&caller, &name, named(&which)?, body).await?))
+    let asked_at = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    Ok(Json(app.open_app(&caller, &name, named(&which)?, body, asked_at).await?))
 }
 
 #[utoipa::path(post, path = "/tensorboards", operation_id = "create_tensorboard", request_body = CreateTensorboard, responses(

@@ -179,6 +179,64 @@ async fn a_ticket_opens_one_address_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_frame_of_another_site_it_is_tried_first_what_the_browser_keeps() {
+    let stage = Stage::set().await;
+    let host = stage.host("lab");
+    let frame = "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\nSec-Fetch-Site: ";
+    let enter = async |site: &str| {
+        let url = stage.opened("lab", &json!({"path": "/lab/tree?x=1&y"})).await;
+        let path = url.strip_prefix(&format!("http://{host}")).unwrap().to_owned();
+        stage.get(&host, &path, &format!("{frame}{site}\r\n")).await
+    };
+    let near = enter("same-site").await;
+    assert!(near.starts_with("HTTP/1.1 303") && near.contains("location: /lab/tree?x=1&y\r\n"), "{near}");
+
+    let far = enter("cross-site").await;
+    assert!(far.starts_with("HTTP/1.1 200") && far.contains("set-cookie: __Host-berth-app="), "{far}");
+    assert!(far.contains("data-go-on=\"/lab/tree?x=1&amp;y\""), "{far}");
+    assert!(far.contains("<main hidden>") && far.contains("keeps nothing for apps in a frame"), "{far}");
+    assert!(far.contains("/enter?host=lab--train--alice&amp;next=/lab/tree%3Fx%3D1%26y\""), "{far}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_ones_own_machine_apps_are_neighbours_of_the_console_that_frames_them() {
+    let stage = Stage::set().await;
+    let port = stage.site.address.port();
+    let ask = async |request: &str, host: &str, headers: &str| {
+        let head = format!("{request} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n{headers}");
+        stage.raw(head.as_bytes()).await
+    };
+    let bearer = format!(
+        "Authorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}",
+        stage.alice.reveal()
+    );
+    let open = "POST /api/v1/instances/train/apps/lab/open";
+    let near = ask(open, "berth.localhost", &bearer).await;
+    let entrance = near.split('"').find_map(|text| text.strip_prefix("http://")).unwrap();
+    let (host, path) = entrance.split_once('/').unwrap();
+    assert_eq!(host, format!("lab--train--alice.berth.localhost:{port}"));
+    let answer = stage.get(host, &format!("/{path}"), "").await;
+    assert!(answer.starts_with("HTTP/1.1 303") && answer.contains("set-cookie"), "{answer}");
+    let far = ask(open, "localhost", &bearer).await;
+    assert!(far.contains(&format!("http://lab--train--alice.localhost:{port}/")), "{far}");
+
+    // A person is led to that console, a program is not, and neither is who has found that it cannot go there.
+    let page = "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n";
+    let better = format!("const there = 'http://berth.localhost:{port}'");
+    for (host, headers, led) in [
+        ("localhost", format!("{page}\r\n"), true),
+        ("127.0.0.1", format!("{page}\r\n"), true),
+        ("localhost", format!("{page}Cookie: a=b; berth-stays=1\r\n\r\n"), false),
+        ("berth.localhost", format!("{page}\r\n"), false),
+        ("localhost", "\r\n".to_owned(), false),
+    ] {
+        let answer = ask("GET /instances/train/lab?x=1", host, &headers).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert_eq!(answer.contains(&better), led, "{host} {headers}: {answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_hidden_and_what_is_not_there_are_the_same_bytes() {
     let stage = Stage::set().await;
     let bobs = stage.entered("3000").await; // any cookie that is good elsewhere

@@ -20,6 +20,11 @@ struct Files;
 const CSP: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \
     frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'; frame-src ";
 
+/// Leads a browser to the console's better address, if the browser can find it.
+const BETTER: &str = include_str!("better.html");
+/// The cookie of a browser that cannot.
+const STAYS: &str = "berth-stays=1";
+
 /// How a file can be sent, the smallest first: the ending of the copy that the console's build made, and its name.
 const CODINGS: [(&str, &str); 2] = [("br", "br"), ("gz", "gzip")];
 
@@ -30,11 +35,39 @@ pub(super) async fn serve(
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
+    if method == Method::GET
+        && let Some(console) = app.addresses.get().and_then(|addresses| better(addresses, &headers))
+    {
+        return lead_to(&console);
+    }
     let mut response = file(&method, &uri, &headers)?;
     let frames = app.addresses.get().map_or_else(|| "'none'".to_owned(), Addresses::frames);
     let policy =
         HeaderValue::try_from(format!("{CSP}{frames}")).map_err(|cause| Error::Internal(cause.into()))?;
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    Ok(response)
+}
+
+/// Where somebody who opens a page of the console does better.
+fn better(addresses: &Addresses, headers: &HeaderMap) -> Option<String> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_page = text("sec-fetch-mode") == "navigate" && text("sec-fetch-dest") == "document";
+    let stays = text(header::COOKIE.as_str()).split(';').any(|pair| pair.trim() == STAYS);
+    addresses.better_console(text(header::HOST.as_str())).filter(|_| is_page && !stays)
+}
+
+fn lead_to(console: &str) -> Result<Response, Error> {
+    let nonce = format!("{:032x}", rand::random::<u128>());
+    let page =
+        BETTER.replace("{{nonce}}", &nonce).replace("{{console}}", console).replace("{{stays}}", STAYS);
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; connect-src {console}; base-uri 'none'; \
+         frame-ancestors 'none'"
+    );
+    let policy = HeaderValue::try_from(policy).map_err(|cause| Error::Internal(cause.into()))?;
+    let mut response = axum::response::Html(page).into_response();
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
 

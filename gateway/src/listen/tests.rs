@@ -47,8 +47,8 @@ impl Site {
 
     async fn with_tls(limits: Limits) -> Self {
         Self::start(limits, |data, tasks| {
-            let certificate = Certificate::SelfSigned { names: vec!["berth.test".to_owned()] };
-            let tls = Tls { certificate, redirect_http: None };
+            let names = ["berth.test", "*.apps.test"].map(str::to_owned).to_vec();
+            let tls = Tls { certificate: Certificate::SelfSigned { names }, redirect_http: None };
             Front::Tls(Certificates::build(&tls, data, tasks).unwrap())
         })
         .await
@@ -59,6 +59,10 @@ impl Site {
     }
 
     async fn connect(&self, protocol: &[u8]) -> std::io::Result<TlsStream<TcpStream>> {
+        self.connect_to("berth.test", protocol).await
+    }
+
+    async fn connect_to(&self, name: &'static str, protocol: &[u8]) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(self.pem()).unwrap()).unwrap();
         let mut config = ClientConfig::builder_with_provider(tls::provider())
@@ -67,7 +71,7 @@ impl Site {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![protocol.to_vec()];
-        let name = ServerName::try_from("berth.test").unwrap();
+        let name = ServerName::try_from(name).unwrap();
         TlsConnector::from(Arc::new(config)).connect(name, TcpStream::connect(self.address).await?).await
     }
 
@@ -122,6 +126,25 @@ async fn both_protocols_by_tls() {
 }
 
 #[tokio::test]
+async fn our_own_certificate_covers_the_hosts_of_apps() {
+    let site = Site::with_tls(Limits::default()).await;
+    for app in [
+        "lab--train--alice.apps.test",
+        "3000--train--alice.localhost",
+        "lab--train--alice.berth.localhost",
+        "berth.localhost",
+    ] {
+        let stream = site.connect_to(app, tls::HTTP_2).await.unwrap_or_else(|error| panic!("{app}: {error}"));
+        let (status, answer) = ask_http2(stream, app).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+    }
+    for other in ["apps.test", "a.lab--train--alice.apps.test", "elsewhere.test"] {
+        assert!(site.connect_to(other, tls::HTTP_2).await.is_err(), "{other}");
+    }
+    site.end().await;
+}
+
+#[tokio::test]
 async fn our_own_certificate_is_made_once_and_again_for_another_name() {
     let (tasks, data) = (Tasks::default(), tempfile::tempdir().unwrap());
     let made = |names: &[&str]| {
@@ -133,9 +156,9 @@ async fn our_own_certificate_is_made_once_and_again_for_another_name() {
     };
     let first = made(&[]);
     assert_eq!(made(&[]), first);
-    let second = made(&["berth.test", "192.0.2.7"]);
+    let second = made(&["berth.test", "192.0.2.7", "*.apps.test"]);
     assert_ne!(second, first);
-    assert_eq!(made(&["192.0.2.7"]), second);
+    assert_eq!(made(&["192.0.2.7", "*.apps.test"]), second);
     std::fs::write(data.path().join("keys/self-signed.key"), "broken").unwrap();
     assert_ne!(made(&["192.0.2.7"]), second);
     tasks.stop(PATIENCE).await;

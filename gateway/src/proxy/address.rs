@@ -13,6 +13,12 @@ use crate::{
 
 /// The longest label of a host name.
 const LABEL_MAX: usize = 63;
+/// The domain of apps on one's own machine, which needs no DNS.
+const LOCAL: &str = "localhost";
+/// The console's name there, of which apps in its frames are neighbours. Browsers take `localhost` and each host right
+/// below it for sites of their own, and many keep nothing for a framed page of another site; this name and all below it
+/// are one site.
+const NEAR: &str = "berth.localhost";
 
 /// Which app of which instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,6 +48,8 @@ enum Place {
         scheme: &'static str,
         domain: String,
         port: String,
+        /// For want of a domain this is the machine's own: [`LOCAL`], and [`NEAR`] beside it.
+        is_local: bool,
     },
     /// An origin for all of them.
     Paths {
@@ -126,10 +134,10 @@ impl Addresses {
                 Place::Paths { origin: format!("{scheme}://{host}:{port}") }
             }
             AppsMode::Host => {
-                let loopback = host == "localhost" || host.starts_with("127.") || host == "[::1]";
-                let domain = domain.clone().or_else(|| loopback.then(|| "localhost".to_owned()));
+                let is_local = domain.is_none();
+                let domain = domain.clone().or_else(|| is_loopback(host).then(|| LOCAL.to_owned()));
                 let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-                domain.map_or(Place::Nowhere, |domain| Place::Hosts { scheme, domain, port })
+                domain.map_or(Place::Nowhere, |domain| Place::Hosts { scheme, domain, port, is_local })
             }
         };
         Self { console, apps }
@@ -138,10 +146,29 @@ impl Addresses {
     /// What a page of the console may frame, as a content security policy says it.
     pub(crate) fn frames(&self) -> String {
         match &self.apps {
-            Place::Hosts { scheme, domain, port } => format!("{scheme}://*.{domain}{port}"),
+            Place::Hosts { scheme, domain, port, .. } => format!("{scheme}://*.{domain}{port}"),
             Place::Paths { origin } => origin.clone(),
             Place::Nowhere => "'none'".to_owned(),
         }
+    }
+
+    /// The origins of the console, as a content security policy says who may frame.
+    pub(crate) fn consoles(&self) -> String {
+        match &self.apps {
+            Place::Hosts { scheme, port, is_local: true, .. } => {
+                let others = [LOCAL, NEAR, "127.0.0.1"].map(|host| format!("{scheme}://{host}{port}"));
+                others.join(" ")
+            }
+            Place::Hosts { .. } | Place::Paths { .. } | Place::Nowhere => self.console.clone(),
+        }
+    }
+
+    /// Where a browser that asked `host` for the console does better: apps can be framed there in any browser.
+    pub(crate) fn better_console(&self, host: &str) -> Option<String> {
+        let Place::Hosts { scheme, port, is_local: true, .. } = &self.apps else { return None };
+        let (name, asked) = split_port(host);
+        let is_ours = asked == port.strip_prefix(':');
+        (is_ours && is_loopback(name)).then(|| format!("{scheme}://{NEAR}{port}"))
     }
 
     /// Whether apps are told apart by their path.
@@ -156,8 +183,15 @@ impl Addresses {
 
     /// Where an app begins, without a slash at the end, and the path that all its pages share.
     pub(crate) fn of(&self, address: &AppAddress) -> Option<(String, String)> {
+        self.near(address, "")
+    }
+
+    /// The same, as a neighbour of the console at `host` if there is such an address.
+    pub(crate) fn near(&self, address: &AppAddress, host: &str) -> Option<(String, String)> {
         match &self.apps {
-            Place::Hosts { scheme, domain, port } => {
+            Place::Hosts { scheme, domain, port, is_local } => {
+                let is_near = *is_local && split_port(host).0.eq_ignore_ascii_case(NEAR);
+                let domain = if is_near { NEAR } else { domain.as_str() };
                 Some((format!("{scheme}://{}.{domain}{port}", address.label()), "/".to_owned()))
             }
             Place::Paths { origin } => Some((origin.clone(), address.path())),
@@ -172,12 +206,15 @@ impl Addresses {
 
     /// What the console's listener was asked for, given the `Host` of a request.
     pub(crate) fn host(&self, host: &str) -> Host {
-        let Place::Hosts { domain, .. } = &self.apps else { return Host::Console };
+        let Place::Hosts { domain, is_local, .. } = &self.apps else { return Host::Console };
         let (name, _) = split_port(host);
         let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-        let Some(label) = name.strip_suffix(domain.as_str()).and_then(|rest| rest.strip_suffix('.')) else {
+        let below = |domain: &str| name.strip_suffix(domain).and_then(|rest| rest.strip_suffix('.'));
+        if *is_local && name == NEAR {
             return Host::Console;
-        };
+        }
+        let near = below(NEAR).filter(|_| *is_local);
+        let Some(label) = near.or_else(|| below(domain)) else { return Host::Console };
         AppAddress::from_label(label).map_or(Host::NoApp, Host::App)
     }
 
@@ -195,6 +232,10 @@ impl Addresses {
         let length = address.path().len() - 1;
         app.is_page_of_instance().then_some((address, length))
     }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == LOCAL || host.starts_with("127.") || host == "[::1]"
 }
 
 /// A host and its port.
@@ -244,6 +285,10 @@ mod tests {
             ("lab--train--li.lei.localhost", Host::NoApp),
             ("lab--train.localhost", Host::NoApp),
             ("lab----alice.localhost", Host::NoApp),
+            ("berth.localhost:8080", Host::Console),
+            ("lab--train--alice.berth.localhost:8080", app("lab--train--alice")),
+            ("lab--train--alice.berth.berth.localhost", Host::NoApp),
+            ("x.berth.localhost", Host::NoApp),
         ] {
             assert_eq!(local.host(host), expected, "{host}");
         }
@@ -251,8 +296,33 @@ mod tests {
         assert_eq!(far.host("lab--train--alice.apps.example.org"), app("lab--train--alice"));
         assert_eq!(far.host("lab--train--alice.evil-apps.example.org"), Host::Console);
         assert_eq!(far.host("lab--train--alice.apps.example.org.evil.org"), Host::Console);
+        assert_eq!(far.host("lab--train--alice.berth.localhost"), Host::Console);
         let nowhere = addresses("", "https://berth.example.org");
         assert_eq!(nowhere.of(&AppAddress::from_label("lab--train--alice").unwrap()), None);
+    }
+
+    #[test]
+    fn on_ones_own_machine_the_console_has_a_name_that_apps_are_neighbours_of() {
+        let local = addresses("", "http://localhost:8080");
+        let near = Some("http://berth.localhost:8080".to_owned());
+        assert_eq!(local.better_console("localhost:8080"), near);
+        assert_eq!(local.better_console("127.0.0.1:8080"), near);
+        for other in ["berth.localhost:8080", "localhost:9090", "localhost", "10.0.0.5:8080"] {
+            assert_eq!(local.better_console(other), None, "{other}");
+        }
+        let lab = AppAddress::from_label("lab--train--alice").unwrap();
+        let at = |host: &str| local.near(&lab, host).unwrap().0;
+        assert_eq!(at("berth.localhost:8080"), "http://lab--train--alice.berth.localhost:8080");
+        assert_eq!(at("localhost:8080"), "http://lab--train--alice.localhost:8080");
+        assert_eq!(at("evil.example"), "http://lab--train--alice.localhost:8080");
+
+        let far = addresses("[gateway.apps]\ndomain = 'apps.example.org'", "https://berth.example.org");
+        assert_eq!(far.better_console("localhost:8080"), None);
+        assert_eq!(
+            far.near(&lab, "berth.localhost").unwrap().0,
+            "https://lab--train--alice.apps.example.org"
+        );
+        assert_eq!(far.consoles(), "https://berth.example.org");
     }
 
     #[test]

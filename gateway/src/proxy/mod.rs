@@ -63,8 +63,8 @@ type Answer = Response<AnswerBody>;
 
 impl Proxy {
     pub(crate) fn new(app: &Arc<App>) -> Arc<Self> {
-        let console = app.addresses().map(|addresses| addresses.console.clone()).unwrap_or_default();
-        let policy = HeaderValue::from_str(&format!("frame-ancestors 'self' {console}"));
+        let consoles = app.addresses().map(Addresses::consoles).unwrap_or_default();
+        let policy = HeaderValue::from_str(&format!("frame-ancestors 'self' {consoles}"));
         let upstreams = Arc::new(Upstreams::default());
         let (tidied, tasks) = (Arc::clone(&upstreams), app.tasks.clone());
         app.tasks.spawn("app connections", async move { tidied.tidy(&tasks).await });
@@ -131,7 +131,7 @@ impl Proxy {
         let Ok(addresses) = self.app.addresses() else { return answer::text(View::trouble(language).line()) };
         let Some((address, skip)) = found else {
             let view = View::no_app(language, &addresses.console);
-            let place = Place { called: "Berth", prefix: "/", console: &addresses.console };
+            let place = Place { called: "Berth", prefix: "/", consoles: &addresses.consoles() };
             return answer::text(if wants_page { view.page(language, &place) } else { view.line() });
         };
         let uri = request.uri().clone();
@@ -220,9 +220,10 @@ impl Proxy {
         if !visit.wants_page {
             return answer::text(view.line());
         }
-        let console = self.app.addresses().map_or("", |addresses| addresses.console.as_str());
+        let consoles = self.app.addresses().map(Addresses::consoles).unwrap_or_default();
         let called = visit.address.label();
-        answer::text(view.page(visit.language, &Place { called: &called, prefix: &visit.prefix, console }))
+        let place = Place { called: &called, prefix: &visit.prefix, consoles: &consoles };
+        answer::text(view.page(visit.language, &place))
     }
 }
 
@@ -232,12 +233,7 @@ impl Visit {
         const NEXT_MAX: usize = 2048;
         let next = self.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
         let next = next.get(self.skip..).filter(|next| next.starts_with('/') && next.len() <= NEXT_MAX);
-        format!(
-            "{}/enter?host={}&next={}",
-            addresses.console,
-            self.address.label(),
-            escaped_for_query(next.unwrap_or("/"))
-        )
+        own::entrance(addresses, &self.address, next.unwrap_or("/"))
     }
 }
 

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use gateway_api::{AppName, Status, app::AppAct};
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 
 use super::{
     Answer, Proxy, Visit,
-    address::Addresses,
+    address::{Addresses, AppAddress},
     answer, escaped_for_query,
     page::View,
     session::{Visitor, set_cookie},
@@ -44,7 +44,12 @@ impl Proxy {
                 path = format!("/?folder={}", escaped_for_query(folder));
             }
             let to = format!("{}{path}", visit.prefix.trim_end_matches('/'));
-            let mut response = answer::redirect(StatusCode::SEE_OTHER, &to);
+            let mut response = if is_framed_elsewhere(request.headers()) {
+                let link = entrance(addresses, &visit.address, &path);
+                self.say(visit, &View::framed(visit.language, to, link))
+            } else {
+                answer::redirect(StatusCode::SEE_OTHER, &to)
+            };
             let cookie = set_cookie(&self.app, addresses, &visit.address, &entered.token);
             let cookie = HeaderValue::from_str(&cookie).map_err(|error| Error::Internal(error.into()))?;
             response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -54,7 +59,7 @@ impl Proxy {
         if self.sessions.visitor(&self.app, &visit.address, request.headers()).await?.is_some() {
             return Ok(answer::redirect(StatusCode::SEE_OTHER, &visit.prefix));
         }
-        let link = format!("{}/enter?host={}&next=/", addresses.console, visit.address.label());
+        let link = entrance(addresses, &visit.address, "/");
         Ok(self.say(visit, &View::used_ticket(visit.language, link)))
     }
 
@@ -118,6 +123,18 @@ impl Proxy {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Where the console signs a browser in to a page of an app.
+pub(super) fn entrance(addresses: &Addresses, address: &AppAddress, next: &str) -> String {
+    let (console, label) = (&addresses.console, address.label());
+    format!("{console}/enter?host={label}&next={}", escaped_for_query(next))
+}
+
+/// In a frame of a page that browsers hold for another site's.
+fn is_framed_elsewhere(headers: &HeaderMap) -> bool {
+    let is = |name: &str, value: &str| headers.get(name).is_some_and(|said| said == value);
+    is("sec-fetch-dest", "iframe") && is("sec-fetch-site", "cross-site")
 }
 
 fn json(view: &View) -> Answer {

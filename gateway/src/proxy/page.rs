@@ -43,6 +43,9 @@ pub(super) struct View {
     /// Whether to ask again.
     #[serde(skip)]
     pub(super) poll: bool,
+    /// Where to go on to at once, unless the browser keeps nothing for this page.
+    #[serde(skip)]
+    pub(super) go_on: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -104,6 +107,7 @@ impl View {
             log: String::new(),
             link: None,
             poll: false,
+            go_on: None,
         }
     }
 
@@ -140,6 +144,26 @@ impl View {
             .pick("Such a link opens an app once, within a minute.", "这种链接只能在一分钟内使用一次。");
         let label = language.pick("Open the app again", "重新打开应用");
         Self { link: Some((link, label)), ..Self::new(StatusCode::UNAUTHORIZED, title, text) }
+    }
+
+    /// An app in a frame of another site, where many browsers keep neither cookies nor anything else. Shown only if
+    /// that is so here; else the page goes on by itself.
+    pub(super) fn framed(language: Language, go_on: String, link: String) -> Self {
+        let title = language
+            .pick("This browser keeps nothing for apps in a frame", "此浏览器不允许框架中的应用保存数据");
+        let text = language.pick(
+            "It blocks cookies and storage of pages inside another site's, and the app does not work without.",
+            "它会阻止嵌入在其他站点中的页面使用 Cookie 和存储，而应用离不开它们。",
+        );
+        let hint = language
+            .pick("In a tab of its own the app works as it is.", "在单独的标签页中，应用可以正常使用。");
+        let label = language.pick("Open in a new tab", "在新标签页中打开");
+        Self {
+            hint: hint.to_owned(),
+            link: Some((link, label)),
+            go_on: Some(go_on),
+            ..Self::new(StatusCode::OK, title, text)
+        }
     }
 
     pub(super) fn cross_site(language: Language) -> Self {
@@ -311,8 +335,10 @@ impl View {
                 step.text, step.seconds
             );
         }
+        let target = if self.go_on.is_some() { "_blank" } else { "_top" };
         let link = self.link.as_ref().map_or_else(String::new, |(to, label)| {
-            format!("<a class=\"button\" href=\"{}\" target=\"_top\">{label}</a>", escaped(to))
+            let to = escaped(to);
+            format!("<a class=\"button\" href=\"{to}\" target=\"{target}\" rel=\"noopener\">{label}</a>")
         });
         let act = self.act.unwrap_or(Act { name: "", label: "" });
         let hidden = |hide: bool| if hide { " hidden" } else { "" };
@@ -326,6 +352,8 @@ impl View {
             ("steps", steps),
             ("link", link),
             ("poll", self.poll.to_string()),
+            ("go_on", self.go_on.as_deref().map(escaped).unwrap_or_default()),
+            ("no_main", hidden(self.go_on.is_some()).to_owned()),
             ("status", escaped(&format!("{}.berth/status?lang={}", place.prefix, language.tag()))),
             ("act", escaped(&format!("{}.berth/act", place.prefix))),
             ("act_name", act.name.to_owned()),
@@ -343,7 +371,7 @@ impl View {
         let policy = format!(
             "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; \
              form-action 'self'; base-uri 'none'; frame-ancestors 'self' {}",
-            place.console
+            place.consoles
         );
         if let Ok(policy) = HeaderValue::from_str(&policy) {
             headers.insert(header::CONTENT_SECURITY_POLICY, policy);
@@ -376,7 +404,8 @@ pub(super) struct Place<'a> {
     pub(super) called: &'a str,
     /// The path that all pages of the app share.
     pub(super) prefix: &'a str,
-    pub(super) console: &'a str,
+    /// Who may frame it.
+    pub(super) consoles: &'a str,
 }
 
 fn step_of(language: Language, step: &app::AppStep) -> Step {
@@ -399,6 +428,14 @@ fn problem_text(language: Language, problem: &app::AppProblem) -> (String, Strin
         "no_pip" => {
             ("此镜像的 Python 没有 pip 或 venv，无法安装。", "请先在实例中安装 pip，或换用其他镜像。")
         }
+        "old_python" => (
+            "此镜像的 Python 版本太旧，JupyterLab 需要 3.8 或更新的版本。",
+            "请换用 Python 较新的镜像，或打开 VS Code 或终端。",
+        ),
+        "install_failed" => ("安装失败。", "下面的日志说明了原因，通常是网络或磁盘问题；请重试。"),
+        "no_folder" => ("实例中没有这个文件夹。", "请指定一个存在的文件夹。"),
+        "no_port" => ("实例中没有空闲端口。", "请结束实例中的一些程序，然后重试。"),
+        "cannot_run" => ("无法运行此程序。", "镜像中缺少该程序或其用户；请检查镜像，或换用其他镜像。"),
         "no_tools" => ("本站没有提供 VS Code。", "请联系管理员，或使用自带 code-server 的镜像。"),
         "not_in_image" => ("此镜像中没有这个程序。", "请换用带有它的镜像。"),
         "ended" => ("程序自行退出了。", "请查看下面的日志，然后重试。"),
@@ -491,7 +528,7 @@ mod tests {
             url: String::new(),
         };
         for language in [Language::English, Language::Chinese] {
-            let place = Place { called: "lab · <train>", prefix: "/", console: "http://localhost:8080" };
+            let place = Place { called: "lab · <train>", prefix: "/", consoles: "http://localhost:8080" };
             let response = View::of_app(language, &app).page(language, &place);
             let text = String::from_utf8(response.body().to_vec()).unwrap();
             for wrong in ["<script>a", "<img", "<train>", "onload=\""] {
@@ -504,6 +541,22 @@ mod tests {
                     .unwrap()
                     .starts_with("default-src 'none'")
             );
+        }
+    }
+
+    #[test]
+    fn every_problem_has_words_in_both_languages() {
+        let of_gateway = ["nothing_listens", "old_agent"];
+        for code in envd_api::agent::APP_PROBLEMS.into_iter().chain(of_gateway) {
+            let problem = app::AppProblem {
+                code: code.to_owned(),
+                message: "what".to_owned(),
+                hint: "what to do".to_owned(),
+            };
+            let in_english = ("What.".to_owned(), "What to do.".to_owned());
+            assert_eq!(problem_text(Language::English, &problem), in_english);
+            let (what, hint) = problem_text(Language::Chinese, &problem);
+            assert!(!what.is_ascii() && !hint.is_ascii(), "{code}: {what} {hint}");
         }
     }
 
