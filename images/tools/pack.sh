@@ -17,6 +17,7 @@ mkdir -p "$out"/{bin,lib}
 cp "$build/node/bin/node" "$out/bin/node"
 cp /usr/bin/{rsync,scp} "$out/bin/"
 cp -a "$build/code/lib/node_modules/code-server" "$out/code-server"
+cp /run/first-settings.cjs "$out/code-server/"
 
 cd "$out/code-server"
 # Half of it is for other systems, for debugging itself, or for a service that

@@ -27,8 +27,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     app::{
-        APP_LOG_MAX, AppAct, AppCall, AppProblem, AppReport, AppSource, AppState, AppStep, CERTIFICATES,
-        TOOLS,
+        APP_LOG_MAX, APP_PROBLEMS, AppAct, AppCall, AppProblem, AppReport, AppSource, AppState, AppStep,
+        CERTIFICATES, TOOLS,
     },
     chunk::{ChunkReader, ChunkWriter},
     descriptor::{Received, receive_reply, send_with_descriptor},

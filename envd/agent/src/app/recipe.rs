@@ -36,6 +36,8 @@ const SESSIONS: [&str; 9] = [
 ];
 const SCREENS: [&str; 2] = ["Xtigervnc", "Xvnc"];
 const DESKTOP: &str = include_str!("desktop.sh");
+/// Among the tools: the settings of a user who has none yet.
+const FIRST_SETTINGS: &str = "code-server/first-settings.cjs";
 
 /// How an app can be had.
 #[derive(Debug)]
@@ -58,8 +60,9 @@ pub(crate) struct Recipe {
 enum Way {
     Lab,
     Ide,
-    /// A script, run by the tools' own node.
+    /// A script, run by the tools' own node, perhaps after another.
     IdeOfTools {
+        first: Option<String>,
         script: String,
     },
     TensorBoard,
@@ -106,7 +109,9 @@ fn find_with(kind: Kind, around: &Surroundings, tools: &Path, installed: &Path) 
             }
             let (program, script) = (tools.join("bin/node"), tools.join("code-server/out/node/entry.js"));
             if program.is_file() && script.is_file() {
-                let way = Way::IdeOfTools { script: script.to_string_lossy().into_owned() };
+                let text = |path: PathBuf| path.to_string_lossy().into_owned();
+                let first = Some(tools.join(FIRST_SETTINGS)).filter(|first| first.is_file()).map(text);
+                let way = Way::IdeOfTools { first, script: text(script) };
                 return Found::Here(Recipe { program, source: AppSource::Tools, way });
             }
             no_ide()
@@ -185,7 +190,9 @@ impl Recipe {
                     format!("--ServerApp.port={port}"),
                     "--ServerApp.port_retries=0".to_owned(),
                     format!("--ServerApp.base_url={prefix}"),
-                    format!("--ServerApp.root_dir={folder}"),
+                    // All storages are below it; the folder is where the file browser begins.
+                    "--ServerApp.root_dir=/".to_owned(),
+                    format!("--ServerApp.preferred_dir={folder}"),
                     "--IdentityProvider.token=".to_owned(),
                     "--ServerApp.token=".to_owned(),
                     "--ServerApp.password=".to_owned(),
@@ -195,7 +202,8 @@ impl Recipe {
                 argv.extend(is_root.then(|| "--ServerApp.allow_root=True".to_owned()));
             }
             Way::Ide | Way::IdeOfTools { .. } => {
-                if let Way::IdeOfTools { script } = &self.way {
+                if let Way::IdeOfTools { first, script } = &self.way {
+                    argv.extend(first.iter().map(|first| format!("--require={first}")));
                     argv.extend([
                         script.clone(),
                         "--disable-workspace-trust".to_owned(),
