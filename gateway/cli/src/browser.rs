@@ -1,18 +1,43 @@
 //! Opening an address in the user's browser, where there is one.
 
+mod doorway;
+
 use std::{ffi::OsString, path::Path, process::Stdio, time::Duration};
 
 use tokio::{process::Command, time::timeout};
 
+use self::doorway::Doorway;
 use crate::config::variable;
 
+/// How long a browser may take to come for the address.
+const BROWSER_LIMIT: Duration = Duration::from_secs(30);
 /// How long an opener may take to say that it cannot. One that is still at it by then is the browser itself.
 const OPENER_LIMIT: Duration = Duration::from_secs(3);
 
-/// Whether a browser took the address.
+/// Whether a browser took the address, which nobody else learns.
 pub(crate) async fn open(url: &str) -> bool {
-    for opener in openers(&variable, is_wsl()) {
-        if run(&opener, url).await {
+    let is_wsl = is_wsl();
+    let openers = openers(&variable, is_wsl);
+    if openers.is_empty() {
+        return false;
+    }
+    let doorway = Doorway::to(url).await.and_then(|doorway| Ok((doorway.address()?, doorway)));
+    // The browser of the other system does not come as this user; there are no others on such a machine.
+    let Some((address, doorway)) = doorway.ok().filter(|_| !is_wsl) else {
+        return run_one(&openers, url).await;
+    };
+    let mut passed = std::pin::pin!(doorway.passed());
+    tokio::select! {
+        // Some openers are the browser itself, and stay.
+        () = &mut passed => true,
+        ran = run_one(&openers, &address) => ran && timeout(BROWSER_LIMIT, passed).await.is_ok(),
+    }
+}
+
+/// Whether one of the openers took the address.
+async fn run_one(openers: &[Vec<String>], url: &str) -> bool {
+    for opener in openers {
+        if run(opener, url).await {
             return true;
         }
     }

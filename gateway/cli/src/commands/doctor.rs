@@ -279,6 +279,8 @@ mod tests {
             let data = std::path::Path::new("/var/lib/berth");
             report.ok(Check::Data, words.owner_and_mode(data, 0, 0o1770));
             report.fail(Check::Data, words.not_sticky(data), "`chmod +t /var/lib/berth`");
+            let tools = std::path::Path::new("/var/lib/berth/tools");
+            report.warn(Check::Tools, words.no_tools(tools), words.hint_tools(tools));
             report.fail(Check::Disk, words.free("512 MiB", 3), words.hint_disk());
             text.push(report.text());
         }

@@ -28,6 +28,7 @@ pub(crate) enum Check {
     Envd,
     Engine,
     Image,
+    Tools,
     Disk,
     Iptables,
 }
@@ -63,6 +64,7 @@ impl Words {
             Check::Envd => "envd",
             Check::Engine => self.pick("engine", "容器引擎"),
             Check::Image => self.pick("image", "镜像"),
+            Check::Tools => self.pick("tools", "工具"),
             Check::Disk => self.pick("disk", "磁盘"),
             Check::Iptables => "iptables",
         }
@@ -259,6 +261,22 @@ impl Words {
 
     pub(crate) fn hint_image(self) -> &'static str {
         self.pick("`make images` makes it", "请运行 `make images` 构建")
+    }
+
+    pub(crate) fn no_tools(self, tools: &Path) -> String {
+        let tools = tools.display();
+        match self.0 {
+            English => format!("`{tools}` holds no tools: VS Code opens only in images that ship it"),
+            Chinese => format!("`{tools}` 中没有工具：只有自带 VS Code 的镜像才能打开 VS Code"),
+        }
+    }
+
+    pub(crate) fn hint_tools(self, tools: &Path) -> String {
+        let make = format!("`images/build.sh tools && deploy/up/tools.sh {}`", tools.display());
+        match self.0 {
+            English => format!("make them with {make}; instances that run find them at once"),
+            Chinese => format!("请运行 {make}；正在运行的实例会立即找到它们"),
+        }
     }
 
     pub(crate) fn no_iptables(self) -> &'static str {

@@ -59,6 +59,8 @@ pub(super) async fn look(data: &Path, report: &mut Report) {
         Ok(status) => report.fail(Check::Engine, words.answers_status(status), words.hint_engine()),
         Err(error) => report.fail(Check::Engine, words.no_answer(&error.to_string()), words.hint_engine()),
     }
+    let tools = crate::config::variable("BERTH_TOOLS").or_else(|| text("envd", "tools"));
+    look_at_tools(&tools.map_or_else(|| data.join("tools"), |named| data.join(named)), report);
     look_at_disk(data, report);
     match find("iptables") {
         Some(path) => report.ok(Check::Iptables, path.display().to_string()),
@@ -163,6 +165,19 @@ fn look_at_disk(data: &Path, report: &mut Report) {
         Err(error) => {
             report.fail(Check::Disk, words.cannot_read(data, &error.to_string()), words.hint_data());
         }
+    }
+}
+
+/// What instances mount for apps that their image lacks.
+fn look_at_tools(tools: &Path, report: &mut Report) {
+    let words = report.words;
+    let current = tools.join("current");
+    let has = |file: &str| current.join(file).is_file();
+    if has("bin/node") && has("code-server/out/node/entry.js") {
+        let version = fs::read_link(&current).unwrap_or_default();
+        report.ok(Check::Tools, tools.join(version).display().to_string());
+    } else {
+        report.warn(Check::Tools, words.no_tools(tools), words.hint_tools(tools));
     }
 }
 
