@@ -33,8 +33,8 @@ test('a cell runs in JupyterLab', async () => {
     await shoot('2-all-files')
     await lab.getByRole('listitem', { name: 'Name: userhome', exact: false }).first().dblclick()
     await crumbs.getByText('userhome').waitFor()
-    await lab.locator('.lm-TabBar-addButton').first().click()
-    await lab.locator('.jp-LauncherCard').filter({ hasText: 'Terminal' }).click()
+    await page.keyboard.press('Control+Shift+L')
+    await lab.locator('.jp-LauncherCard').filter({ hasText: 'Terminal', visible: true }).click()
     await lab.locator('.jp-Terminal .xterm-screen').click({ timeout: APP_LIMIT_MS })
     await page.keyboard.type('pwd > /userhome/where-the-terminal-is\n')
     const written = lab.getByRole('listitem', { name: 'Name: where-the-terminal-is', exact: false })
@@ -51,6 +51,8 @@ test('a cell runs in JupyterLab', async () => {
     await page.getByRole('heading', { name: 'Specification' }).waitFor()
     await page.getByRole('tab', { name: 'Lab', exact: true }).click()
     await output.waitFor()
+    const { width } = await lab.locator('.jp-Notebook').boundingBox()
+    assert(width > 500, `the notebook is ${width} pixels wide`)
     assert.equal(await document.evaluate(() => globalThis.sameDocument), true, 'the frame was reloaded')
 
     // And in a tab of its own, where nothing of the console is around it.
@@ -100,9 +102,13 @@ test('a browser that keeps nothing for framed pages is led to a tab of its own',
       const opening = page.context().waitForEvent('page')
       await lab.getByRole('link', { name: button }).click()
       const own = await opening
-      const card = own.locator('.jp-LauncherCard[data-category=Notebook]').first()
-      await card.click({ timeout: APP_LIMIT_MS })
-      await own.locator('.jp-Notebook .jp-CodeCell .cm-content').first().click({ timeout: APP_LIMIT_MS })
+      // It shows again what was open before.
+      await own.locator('#jp-top-panel').click({ timeout: APP_LIMIT_MS, position: { x: 600, y: 10 } })
+      await own.keyboard.press('Control+Shift+L')
+      const there = (locator) => locator.filter({ visible: true }).first()
+      await there(own.locator('.jp-LauncherCard[data-category=Notebook]')).click({ timeout: APP_LIMIT_MS })
+      const cell = there(own.locator('.jp-Notebook .jp-CodeCell .cm-content'))
+      await cell.click({ timeout: APP_LIMIT_MS })
       await own.getByText('Python 3 (ipykernel) | Idle').waitFor({ timeout: APP_LIMIT_MS })
       await own.keyboard.type('print(6 * 7, "in a tab")')
       await own.keyboard.press('Shift+Enter')

@@ -118,7 +118,7 @@ function InstanceTabs({ name, tab, label, children }: TabsProps) {
       display="flex"
       flex={1}
       mih={0}
-      style={{ flexDirection: 'column' }}
+      style={{ flexDirection: 'column', position: 'relative' }}
     >
       <Tabs.List aria-label={label} mb="sm" className={classes.list}>
         {INSTANCE_TABS.map((value) => (
@@ -132,9 +132,9 @@ function InstanceTabs({ name, tab, label, children }: TabsProps) {
   )
 }
 
-function Panel({ tab, children }: { tab: InstanceTab; children: ReactNode }) {
+function Panel({ tab, framed, children }: { tab: InstanceTab; framed?: boolean; children: ReactNode }) {
   return (
-    <Tabs.Panel value={tab} className={classes.panel}>
+    <Tabs.Panel value={tab} className={classes.panel} data-framed={framed || undefined}>
       {children}
     </Tabs.Panel>
   )
@@ -153,7 +153,7 @@ function FramedPanels({ instance, tab, folder }: FramedPanelsProps) {
   if (isFramedApp(tab) && !seen.includes(tab)) setSeen([...seen, tab])
   if (tab === 'tensorboard' && folder !== undefined && folder !== board) setBoard(folder)
   return seen.map((app) => (
-    <Panel key={app} tab={app}>
+    <Panel key={app} tab={app} framed>
       {app === 'tensorboard' ? (
         <TensorboardTab instance={instance} folder={board} />
       ) : (
