@@ -102,13 +102,12 @@ test('a browser that keeps nothing for framed pages is led to a tab of its own',
       const opening = page.context().waitForEvent('page')
       await lab.getByRole('link', { name: button }).click()
       const own = await opening
-      // It shows again what was open before.
-      await own.locator('#jp-top-panel').click({ timeout: APP_LIMIT_MS, position: { x: 600, y: 10 } })
-      await own.keyboard.press('Control+Shift+L')
-      const there = (locator) => locator.filter({ visible: true }).first()
-      await there(own.locator('.jp-LauncherCard[data-category=Notebook]')).click({ timeout: APP_LIMIT_MS })
-      const cell = there(own.locator('.jp-Notebook .jp-CodeCell .cm-content'))
-      await cell.click({ timeout: APP_LIMIT_MS })
+      // A workspace of its own: this one shows what was open before.
+      await own.locator('#jp-top-panel').waitFor({ timeout: APP_LIMIT_MS })
+      await own.goto(new URL(`/lab/workspaces/${locale}`, own.url()).href)
+      const card = own.locator('.jp-LauncherCard[data-category=Notebook]').first()
+      await card.click({ timeout: APP_LIMIT_MS })
+      await own.locator('.jp-Notebook .jp-CodeCell .cm-content').first().click({ timeout: APP_LIMIT_MS })
       await own.getByText('Python 3 (ipykernel) | Idle').waitFor({ timeout: APP_LIMIT_MS })
       await own.keyboard.type('print(6 * 7, "in a tab")')
       await own.keyboard.press('Shift+Enter')
