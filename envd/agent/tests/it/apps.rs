@@ -146,6 +146,8 @@ async fn only_the_last_of_a_flood_is_kept() {
     let ready = becomes(&mut world, AppState::Ready, None).await;
     assert!(ready.log.len() <= APP_LOG_MAX && ready.log.len() > APP_LOG_MAX / 2, "{}", ready.log.len());
     assert!(ready.log.contains(&"y".repeat(79)) && !ready.log.contains("pid "));
+    report(&mut world, call(AppAct::Stop, None)).await;
+    crate::world::until("its end", || !serves(ready.port.unwrap())).await;
 }
 
 #[tokio::test]
@@ -169,6 +171,7 @@ async fn another_folder_is_another_app() {
     report(&mut world, call(AppAct::Start, Some("nowhere"))).await;
     let failed = becomes(&mut world, AppState::Failed, Some("nowhere")).await;
     assert_eq!(failed.problem.unwrap().code, "no_folder");
+    crate::world::until("the second one's end", || is_gone(pid(&second))).await;
 }
 
 #[tokio::test]
