@@ -128,6 +128,13 @@ async fn a_file_is_edited_in_vs_code_and_its_terminal_works() {
     assert_eq!(run(&world, "code", &["cat", "/userhome/memo/from-terminal"]).await, "42\n");
 }
 
+#[tokio::test]
+async fn the_address_of_an_app_says_how_its_instance_is() {
+    let world = World::start().await;
+    create(&world, "code", tests::IMAGE).await;
+    walk(&world, "address").await;
+}
+
 /// Writes the events of a short training run without any framework.
 const RUN: &str = "
 import time

@@ -206,6 +206,28 @@ async fn a_body_that_breaks_off_reaches_the_app_as_broken() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_follows_a_body_is_no_part_of_it() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let request =
+        format!("POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Content-Length: 4\r\n\r\nfour and more\r\n\r\n");
+    let app = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        head(&mut stream).await;
+        let mut body = [0; 4];
+        stream.read_exact(&mut body).await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await.unwrap();
+        (body, stream)
+    };
+    let (seen, (body, mut stream)) = tokio::join!(stage.raw(request.as_bytes()), app);
+    assert_eq!(&body, b"four");
+    assert!(seen.starts_with("HTTP/1.1 200") && seen.contains("HTTP/1.1 400"), "{seen}");
+    let more = tokio::time::timeout(Duration::from_millis(50), stream.read_u8()).await;
+    assert!(!matches!(more, Ok(Ok(_))), "the rest reached the app");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unknown_apps_and_ports_get_a_sentence() {
     let stage = Stage::set().await;
     let ask = async |app: &str, body: serde_json::Value| {

@@ -448,6 +448,73 @@ async fn bodies_stream_both_ways_at_the_receivers_pace() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_part_of_a_file_is_asked_for_and_answered_as_such() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let app = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let seen = head(&mut stream).await;
+        let answer = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 2-4/10\r\nAccept-Ranges: bytes\r\n\
+                      ETag: \"v1\"\r\nContent-Length: 3\r\n\r\ncde";
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        seen
+    };
+    let headers = format!("Range: bytes=2-4\r\nIf-Range: \"v1\"\r\n{cookie}");
+    let (answer, seen) = tokio::join!(stage.get(&host, "/file", &headers), app);
+    assert!(seen.contains("range: bytes=2-4\r\n") && seen.contains("if-range: \"v1\"\r\n"), "{seen}");
+    assert!(answer.starts_with("HTTP/1.1 206") && answer.ends_with("\r\n\r\ncde"), "{answer}");
+    assert!(answer.contains("content-range: bytes 2-4/10\r\n"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::disallowed_methods, reason = "the client's side has no owner but the test")]
+async fn a_browser_speaks_http_2_and_the_app_need_not() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let cookie = cookie.trim_end().replace("Cookie: ", "");
+    let stream = stage.site.by_tls(host.split(':').next().unwrap()).await;
+    let io = hyper_util::rt::TokioIo::new(stream);
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (mut client, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+    tokio::spawn(connection);
+    // Browsers send each cookie in a header of its own here.
+    let request = http::Request::post(format!("https://{host}/a%2Fb?c"))
+        .header("cookie", "own=1")
+        .header("cookie", cookie)
+        .header("cookie", "other=2")
+        .header("origin", format!("https://{host}"))
+        .body(http_body_util::Full::new(bytes::Bytes::from_static(b"hello")))
+        .unwrap();
+    let app = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let seen = head(&mut stream).await;
+        let mut body = [0; 5];
+        stream.read_exact(&mut body).await.unwrap();
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+            .await
+            .unwrap();
+        (seen, body)
+    };
+    let answered = async {
+        let answer = tokio::time::timeout(LIMIT, client.send_request(request)).await.unwrap().unwrap();
+        let (head, body) = answer.into_parts();
+        (head, http_body_util::BodyExt::collect(body).await.unwrap().to_bytes())
+    };
+    let ((answer, text), (seen, body)) = tokio::join!(answered, app);
+    assert_eq!((answer.version, answer.status.as_u16(), &text[..]), (http::Version::HTTP_2, 200, &b"ok"[..]));
+    assert!(!answer.headers.contains_key("transfer-encoding"), "{answer:?}");
+    assert_eq!(&body, b"hello");
+    assert!(seen.starts_with("POST /a%2Fb?c HTTP/1.1\r\n"), "{seen}");
+    assert!(
+        seen.contains(&format!("host: {host}\r\n")) && seen.contains("cookie: own=1; other=2\r\n"),
+        "{seen}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_path_mode_each_app_has_its_part_of_one_host() {
     let stage =
         Stage::set_with("[gateway]\ndangerous_plain_http = true\n[gateway.apps]\nmode = 'path'").await;

@@ -17,8 +17,11 @@ use tokio::{
 use crate::{
     app::App,
     auth::{password::Passwords, token::Token},
-    config::Config,
-    listen::{Door, Front},
+    config::{Certificate, Config, Tls},
+    listen::{
+        Door, Front,
+        tls::{Certificates, provider},
+    },
     proxy::{Proxy, address::Addresses},
     store::{GroupId, Line, NewInstance, NewToken, NewUser, Store},
     tasks::Tasks,
@@ -87,6 +90,32 @@ impl Site {
         tasks.spawn("site", door(listener).serve(tasks.clone(), answer));
         let password_hash = Passwords::new().unwrap().hash(PASSWORD.to_owned()).await.unwrap();
         Self { app, address, apps_address, password_hash, folder }
+    }
+
+    /// A connection as of a browser that trusts our own certificate, to the host `name` of the same site.
+    pub(super) async fn by_tls(&self, name: &str) -> tokio_rustls::client::TlsStream<TcpStream> {
+        use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
+        let certificate = Certificate::SelfSigned { names: Vec::new() };
+        let tls = Tls { certificate, redirect_http: None };
+        let certificates = Certificates::build(&tls, self.folder.path(), &self.app.tasks).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let door = Door { listener, front: Front::Tls(certificates), limits: self.app.config.limits };
+        let answer = super::answer_all(super::router(Arc::clone(&self.app)), Proxy::new(&self.app));
+        self.app.tasks.spawn("site by tls", door.serve(self.app.tasks.clone(), answer));
+
+        let mut roots = rustls::RootCertStore::empty();
+        let pem = self.folder.path().join("keys/self-signed.pem");
+        roots.add(CertificateDer::from_pem_file(pem).unwrap()).unwrap();
+        let mut config = rustls::ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        let stream = TcpStream::connect(address).await.unwrap();
+        tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
     }
 
     /// Adds a user who is signed in.

@@ -1,0 +1,46 @@
+// An app's own address while its instance is stopped, after it was deleted, and after signing out.
+
+import test from 'node:test'
+
+import { APP_LIMIT_MS, inBrowser, signIn, site } from './browser.mjs'
+
+test('an address says how its instance is, and starts it', async () => {
+  await inBrowser('address', { locale: 'en-GB' }, async (page, shoot) => {
+    await signIn(page)
+    const ide = `http://ide--code--admin.berth.localhost:${new URL(site.url).port}/`
+    const own = await page.context().newPage()
+    const workbench = own.locator('.monaco-workbench')
+    await own.goto(ide)
+    await workbench.waitFor({ timeout: APP_LIMIT_MS })
+
+    await page.goto(`${site.url}/instances/code`)
+    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.locator('[aria-live=polite]').getByText('Stopped', { exact: true }).waitFor()
+    await own.goto(ide)
+    await own.getByText('The instance is stopped', { exact: true }).waitFor()
+    await own.screenshot({ path: `${process.env.SCREENSHOTS}/address-1-stopped.png` })
+    await own.getByRole('button', { name: 'Start the instance' }).click()
+    // It opens by itself, at the address that was asked for.
+    await workbench.waitFor({ timeout: APP_LIMIT_MS })
+
+    // A page that is open when its visitor signs out leads to the sign-in, and back.
+    await page.getByRole('button', { name: 'admin' }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+    await own.reload()
+    await own.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+    await own.getByLabel('User name').fill(site.user)
+    await own.getByLabel('Password', { exact: true }).fill(site.password)
+    await own.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await workbench.waitFor({ timeout: APP_LIMIT_MS })
+
+    await page.goto(`${site.url}/instances/code`)
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('heading', { name: 'No instances yet' }).waitFor()
+    await own.reload()
+    await own.getByText('There is nothing of yours at this address.').waitFor()
+    await shoot('2-deleted')
+    await own.close()
+  })
+})
