@@ -76,8 +76,8 @@ impl Doorway {
         };
         let mut server = http1::Builder::new();
         server.keep_alive(false).timer(TokioTimer::new());
-        let served = server.serve_connection(TokioIo::new(stream), service_fn(answer));
-        let _ended = timeout(REQUEST_LIMIT, served).await;
+        let conversation = server.serve_connection(TokioIo::new(stream), service_fn(answer));
+        let _ended = timeout(REQUEST_LIMIT, conversation).await;
         led.get()
     }
 
