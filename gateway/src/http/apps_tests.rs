@@ -473,6 +473,7 @@ async fn a_browser_speaks_http_2_and_the_app_need_not() {
     let stage = Stage::set().await;
     let (listener, port) = program().await;
     let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let host = host.replace(".localhost", ".berth.localhost");
     let cookie = cookie.trim_end().replace("Cookie: ", "");
     let stream = stage.site.by_tls(host.split(':').next().unwrap()).await;
     let io = hyper_util::rt::TokioIo::new(stream);

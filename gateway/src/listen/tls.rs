@@ -25,6 +25,7 @@ use tokio_rustls::{LazyConfigAcceptor, server::TlsStream};
 use super::acme;
 use crate::{
     config::{Certificate, Tls},
+    proxy::address::NEAR,
     tasks::Tasks,
 };
 
@@ -279,8 +280,8 @@ fn self_signed(folder: &Path, names: &[String]) -> Result<(PathBuf, PathBuf), Tl
 
 fn all_names(names: &[String]) -> Vec<String> {
     let host = rustix::system::uname().nodename().to_string_lossy().to_lowercase();
-    let ours =
-        ["localhost", "*.localhost", "*.berth.localhost", "127.0.0.1", "::1", &host].map(str::to_owned);
+    // Nobody takes a certificate for every name right below `localhost`.
+    let ours = ["localhost", NEAR, "*.berth.localhost", "127.0.0.1", "::1", &host].map(str::to_owned);
     let mut all: Vec<_> =
         ours.into_iter().chain(names.iter().cloned()).filter(|name| !name.is_empty()).collect();
     all.sort_unstable();

@@ -18,7 +18,7 @@ const LOCAL: &str = "localhost";
 /// The console's name there, of which apps in its frames are neighbours. Browsers take `localhost` and each host right
 /// below it for sites of their own, and many keep nothing for a framed page of another site; this name and all below it
 /// are one site.
-const NEAR: &str = "berth.localhost";
+pub(crate) const NEAR: &str = "berth.localhost";
 
 /// Which app of which instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -135,7 +135,9 @@ impl Addresses {
             }
             AppsMode::Host => {
                 let is_local = domain.is_none();
-                let domain = domain.clone().or_else(|| is_loopback(host).then(|| LOCAL.to_owned()));
+                // No certificate covers all that is right below `localhost`.
+                let local = if scheme == "https" { NEAR } else { LOCAL };
+                let domain = domain.clone().or_else(|| is_loopback(host).then(|| local.to_owned()));
                 let port = port.map(|port| format!(":{port}")).unwrap_or_default();
                 domain.map_or(Place::Nowhere, |domain| Place::Hosts { scheme, domain, port, is_local })
             }
@@ -315,6 +317,9 @@ mod tests {
         assert_eq!(at("berth.localhost:8080"), "http://lab--train--alice.berth.localhost:8080");
         assert_eq!(at("localhost:8080"), "http://lab--train--alice.localhost:8080");
         assert_eq!(at("evil.example"), "http://lab--train--alice.localhost:8080");
+
+        let secure = addresses("", "https://localhost:8443");
+        assert_eq!(secure.of(&lab).unwrap().0, "https://lab--train--alice.berth.localhost:8443");
 
         let far = addresses("[gateway.apps]\ndomain = 'apps.example.org'", "https://berth.example.org");
         assert_eq!(far.better_console("localhost:8080"), None);
