@@ -4,6 +4,7 @@ import { leadsTo } from '../api/apps'
 import { createCommand } from './cli-command'
 import { formatAgo, formatBytes, GIB, MIB } from './format'
 import { LINE_LIMIT, LogLines, plainLine } from './log-lines'
+import { hostForPrograms, originForPrograms } from './own-address'
 import { paths, readAppHost, safeNext } from './path-builder'
 import { quoteWord, splitWords } from './shell-words'
 import { jetbrainsLink, knownHostsLine, pairFile, sshCommand, sshTarget, vscodeLink } from './ssh-lines'
@@ -140,5 +141,16 @@ describe('what an SSH client is told', () => {
   test('a file for a key has a name that needs no quotes', () => {
     expect(pairFile('我的 Laptop')).toBe('berth-laptop')
     expect(pairFile('berth')).toBe('berth-key')
+  })
+})
+
+describe('the address for programs', () => {
+  test('is one that they can find', () => {
+    expect(hostForPrograms('berth.localhost')).toBe('localhost')
+    expect(hostForPrograms('berth.example.org')).toBe('berth.example.org')
+    const at = (url: string) => originForPrograms(new URL(url))
+    expect(at('http://berth.localhost:8080')).toBe('http://localhost:8080')
+    expect(at('https://berth.example.org')).toBe('https://berth.example.org')
+    expect(at('http://10.0.0.5:8080')).toBe('http://10.0.0.5:8080')
   })
 })

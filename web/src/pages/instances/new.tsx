@@ -44,6 +44,7 @@ import { Section } from '../../ui/section'
 import { createCommand, createRequest } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { formatBytes, GIB } from '../../util/format'
+import { originForPrograms } from '../../util/own-address'
 import { paths } from '../../util/path-builder'
 
 type Form = UseFormReturnType<CreateValues>
@@ -350,7 +351,11 @@ function AsCommand({ values }: { values: CreateValues }) {
         <Text size="sm" c="dimmed">
           {t('api_help')}
         </Text>
-        <CopyField block text={createRequest(window.location.origin, request)} label={t('copy_api')} />
+        <CopyField
+          block
+          text={createRequest(originForPrograms(window.location), request)}
+          label={t('copy_api')}
+        />
       </Section>
     </Box>
   )

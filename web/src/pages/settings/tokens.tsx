@@ -19,6 +19,7 @@ import { SecretOnce } from '../../ui/secret-once'
 import { TimeAgo } from '../../ui/time-ago'
 import { tokenCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
+import { originForPrograms } from '../../util/own-address'
 
 const LONGEST_DAYS = 366
 
@@ -89,7 +90,7 @@ function AddTokenForm({ onClose }: { onClose: () => void }) {
       <Stack>
         <SecretOnce title={t('tokens.once')} secret={add.data.secret} label={t('tokens.copy')} />
         <Text size="sm">{t('tokens.use')}</Text>
-        <CopyField block text={tokenCommand(window.location.origin)} />
+        <CopyField block text={tokenCommand(originForPrograms(window.location))} />
         <Group justify="flex-end">
           <Button onClick={onClose}>{t('tokens.saved_it')}</Button>
         </Group>

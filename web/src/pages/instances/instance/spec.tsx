@@ -8,6 +8,7 @@ import { CopyField } from '../../../ui/copy'
 import { IconClone, IconDownload } from '../../../ui/icons'
 import { Section } from '../../../ui/section'
 import { createCommand, createRequest } from '../../../util/cli-command'
+import { originForPrograms } from '../../../util/own-address'
 import { paths } from '../../../util/path-builder'
 import { saveFile } from '../../../util/save-file'
 
@@ -35,7 +36,7 @@ export function SpecTab({ instance }: { instance: Instance }) {
       </Section>
       <Section title={t('spec.again')}>
         <CopyField block text={createCommand(spec)} />
-        <CopyField block text={createRequest(window.location.origin, spec)} />
+        <CopyField block text={createRequest(originForPrograms(window.location), spec)} />
       </Section>
     </SimpleGrid>
   )

@@ -10,6 +10,7 @@ import { CopyField } from '../../../ui/copy'
 import { IconCode, IconInfo } from '../../../ui/icons'
 import { Section } from '../../../ui/section'
 import { HOME } from '../../../util/folder'
+import { hostForPrograms } from '../../../util/own-address'
 import {
   copyCommands,
   jetbrainsLink,
@@ -34,7 +35,7 @@ export function SshTab({ instance }: { instance: Instance }) {
 
 function Ways({ instance, door }: { instance: Instance; door: SshDoor }) {
   const { t } = useTranslation('ssh')
-  const target = sshTarget(door, window.location.hostname, instance.user, instance.slug)
+  const target = sshTarget(door, hostForPrograms(window.location.hostname), instance.user, instance.slug)
   return (
     <Stack>
       <NoKeyYet />
