@@ -135,8 +135,9 @@ async fn dropbear(kind: &Kind, world: &World, laptop: &Laptop<'_>) {
     let home = laptop.path("home");
     std::fs::create_dir_all(home.join(".ssh")).or_fail("make a directory");
     let known = std::fs::read_to_string(laptop.path("known_hosts")).or_fail("read known_hosts");
-    let key = known.split_once(' ').or_fail("find the host key").1;
-    let line = format!("127.0.0.1 {key}");
+    // It takes a comment for a part of the key.
+    let key: Vec<_> = known.split_whitespace().skip(1).take(2).collect();
+    let line = format!("127.0.0.1 {}\n", key.join(" "));
     std::fs::write(home.join(".ssh/known_hosts"), line).or_fail("write known_hosts");
     let mut dbclient = Command::new("dbclient");
     dbclient.args(["-T", "-i"]).arg(laptop.path("dropbear")).args(["-p", &world.ssh_port().to_string()]);
