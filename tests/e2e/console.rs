@@ -85,6 +85,11 @@ async fn every_page_is_sound_in_both_languages_and_themes() {
 }
 
 #[tokio::test]
+async fn the_first_ten_minutes_in_chinese_and_in_english() {
+    walk(&World::start().await, "story").await;
+}
+
+#[tokio::test]
 async fn a_session_that_ends_takes_nothing_with_it() {
     walk(&World::start().await, "session").await;
 }

@@ -7,13 +7,13 @@ import {
   createRoute,
   createRouter,
   type ErrorComponentProps,
-  lazyRouteComponent,
   Outlet,
   redirect,
   useParams,
   useRouter,
   useSearch,
 } from '@tanstack/react-router'
+import { type ComponentType, lazy } from 'react'
 
 import { ApiError } from './api/client'
 import { meQuery } from './api/session'
@@ -30,12 +30,21 @@ import { NotFoundPage } from './pages/not-found'
 import { folderProblem } from './util/folder'
 import { isAdminSection, isInstanceTab, isSettingsSection, paths } from './util/path-builder'
 
-// The first page is Home; each of the others comes with the first visit to it.
-const InstancesPage = lazyRouteComponent(() => import('./pages/instances'), 'InstancesPage')
-const InstancePage = lazyRouteComponent(() => import('./pages/instances/instance'), 'InstancePage')
-const NewInstancePage = lazyRouteComponent(() => import('./pages/instances/new'), 'NewInstancePage')
-const SettingsPage = lazyRouteComponent(() => import('./pages/settings'), 'SettingsPage')
-const AdminPage = lazyRouteComponent(() => import('./pages/admin'), 'AdminPage')
+/** A part of the console that comes with the first visit to it; asked for twice, as a network may change just then. */
+function later<P>(load: () => Promise<{ default: ComponentType<P> }>) {
+  return lazy(() => load().catch(load))
+}
+
+// The first page is Home.
+const InstancesPage = later(async () => ({ default: (await import('./pages/instances')).InstancesPage }))
+const InstancePage = lazy(async () => ({
+  default: (await import('./pages/instances/instance')).InstancePage,
+}))
+const NewInstancePage = lazy(async () => ({
+  default: (await import('./pages/instances/new')).NewInstancePage,
+}))
+const SettingsPage = later(async () => ({ default: (await import('./pages/settings')).SettingsPage }))
+const AdminPage = later(async () => ({ default: (await import('./pages/admin')).AdminPage }))
 
 interface Context {
   cache: QueryClient

@@ -1,0 +1,68 @@
+// The first ten minutes of somebody who has never seen Berth, in Chinese and in English: an instance, JupyterLab in
+// it, the way to it by SSH, and its end.
+
+import { readFileSync } from 'node:fs'
+import test from 'node:test'
+
+import { APP_LIMIT_MS, inBrowser, site } from './browser.mjs'
+
+/** What the console says, in its own words of that language. */
+function words(language) {
+  const folder = new URL(`../../web/src/i18n/${language}/`, import.meta.url)
+  const read = (name) => JSON.parse(readFileSync(new URL(`${name}.json`, folder), 'utf8'))
+  const names = ['common', 'create', 'instances', 'session', 'streams']
+  return Object.fromEntries(names.map((name) => [name, read(name)]))
+}
+
+for (const language of ['zh-CN', 'en']) {
+  test(`the first ten minutes: ${language}`, async () => {
+    const say = words(language)
+    const name = language === 'en' ? 'first_en' : 'first_zh'
+    const button = (page, text) => page.getByRole('button', { name: text, exact: true })
+    const place = (page, key) => page.getByRole('link', { name: say.common.place[key], exact: true })
+    await inBrowser(`story-${language}`, { locale: language }, async (page, shoot) => {
+      await page.goto(site.url)
+      await page.getByLabel(say.session.sign_in.user).fill(site.user)
+      await page.getByLabel(say.session.sign_in.password, { exact: true }).fill(site.password)
+      await button(page, say.session.sign_in.submit).click()
+      await place(page, 'home').waitFor()
+      await shoot('1-home')
+
+      await page.getByRole('link', { name: say.instances.create }).click()
+      await page.getByLabel(say.create.name.label).first().fill(name)
+      await page.getByLabel(say.create.image.label).fill('localhost/berth/lab:latest')
+      await shoot('2-create')
+      await button(page, say.create.submit).click()
+      await page.getByRole('heading', { name }).waitFor()
+      const state = page.locator('[aria-live=polite]').first()
+      await state.getByText(say.instances.state.running, { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
+      await shoot('3-running')
+
+      await page.getByRole('tab', { name: say.instances.tab.lab, exact: true }).click()
+      await page.locator('iframe').waitFor({ timeout: APP_LIMIT_MS })
+      const launcher = page.frameLocator('iframe').locator('.jp-Launcher').first()
+      await launcher.waitFor({ timeout: APP_LIMIT_MS })
+      await shoot('4-lab')
+
+      await page.getByRole('tab', { name: say.instances.tab.ssh, exact: true }).click()
+      await page
+        .getByText(`${site.user}+${name.replace('_', '-')}@`, { exact: false })
+        .first()
+        .waitFor()
+      await shoot('5-ssh')
+
+      await page.getByRole('tab', { name: say.instances.tab.logs, exact: true }).click()
+      await page.getByRole('textbox', { name: say.streams.logs.find }).waitFor()
+      await shoot('6-logs')
+
+      await button(page, say.instances.action.stop).click()
+      await state.getByText(say.instances.state.stopped, { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
+      await place(page, 'home').click()
+      await page
+        .getByRole('article', { name })
+        .getByText(say.instances.state.stopped, { exact: true })
+        .waitFor()
+      await shoot('7-home')
+    })
+  })
+}
