@@ -21,7 +21,7 @@ if [[ -e $lock ]] && ! flock -n "$lock" true; then
   flock -w $((stop_seconds * 2 + 10)) "$lock" true || say "\`make up\` (process $pid) does not end; stopping the two"
 fi
 # What a killed up.sh left behind.
-for name in gateway envd; do
+for name in gateway envd docker-registry; do
   if process_of "$name" >/dev/null; then found=yes; fi
 done
 stop_processes

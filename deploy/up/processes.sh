@@ -15,7 +15,7 @@ fail() {
   exit 1
 }
 
-# Prints the process of `gateway` or `envd` on this data directory, if it lives.
+# Prints the process of `gateway`, `envd` or `docker-registry` on this data directory, if it lives.
 # A pid file may be left over and its number may be another program's by now.
 process_of() {
   local pid exe
@@ -31,7 +31,7 @@ process_of() {
 # Instances are containers of the engine: they go on.
 stop_processes() {
   local name pid deadline
-  for name in gateway envd; do
+  for name in gateway envd docker-registry; do
     if pid=$(process_of "$name"); then
       kill -TERM "$pid" 2>/dev/null || true
       deadline=$((SECONDS + stop_seconds))

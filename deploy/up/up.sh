@@ -10,6 +10,12 @@ cd "$root"
 export BERTH_HTTP=${BERTH_HTTP:-127.0.0.1:8080}
 export BERTH_APPS=${BERTH_APPS:-127.0.0.1:8081}
 export BERTH_SSH=${BERTH_SSH:-127.0.0.1:2222}
+# A registry of our own, unless the site has one: given here, or in berth.toml.
+own_registry=
+if [[ -z ${BERTH_REGISTRY:-} ]] && ! grep -qsE '^ *registry *=' "$BERTH_DATA/berth.toml"; then
+  own_registry=127.0.0.1:5000
+  export BERTH_REGISTRY=$own_registry
+fi
 export BERTH_AGENT=$root/bin/envd-agent
 export BERTH_CACHE=${BERTH_CACHE:-$HOME/.cache/berth}
 export BERTH_TOOLS=${BERTH_TOOLS:-$BERTH_CACHE/tools}
@@ -20,7 +26,7 @@ refuse_if_running() {
   if ! flock -n "$lock" true; then
     fail "already running on $BERTH_DATA (process $(cat "$run/up.pid" 2>/dev/null || echo unknown)); \`make down\` stops it"
   fi
-  for name in gateway envd; do
+  for name in gateway envd docker-registry; do
     if pid=$(process_of "$name"); then
       fail "$name (process $pid) of an earlier start still runs on $BERTH_DATA; \`make down\` stops it"
     fi
@@ -31,7 +37,8 @@ refuse_if_running() {
 start() {
   local name=$1 pid
   printf '%s starting %s\n' "$(date -u +%FT%TZ)" "$name" >>"$logs/$name.log"
-  setsid "bin/$name" 2>>"$logs/$name.log" </dev/null 9>&- &
+  shift
+  setsid "${@:-bin/$name}" 2>>"$logs/$name.log" </dev/null 9>&- &
   pid=$!
   echo "$pid" >"$run/$name.pid"
   pids[$name]=$pid
@@ -81,13 +88,23 @@ trap end_when_told INT TERM HUP
 
 ulimit -n "$(ulimit -Hn)" # each proxied connection takes two descriptors
 declare -A pids=()
+if [[ -n $own_registry ]] && ! deploy/up/packages.sh docker-registry; then
+  say "going on without a registry: instances cannot be saved as images"
+  own_registry=
+  unset BERTH_REGISTRY
+fi
+if [[ -n $own_registry ]]; then
+  start docker-registry deploy/up/registry.sh "$BERTH_DATA/registry" "$own_registry"
+fi
 start envd
 start gateway
 code=0
 wait -n -p ended "${pids[@]}" || code=$?
 
 name=envd
-[[ ${ended:-} != "${pids[gateway]}" ]] || name=gateway
+for one in "${!pids[@]}"; do
+  if [[ ${ended:-} == "${pids[$one]}" ]]; then name=$one; fi
+done
 how="exit code $code"
 ((code <= 128)) || how="signal $(kill -l "$code")"
 say "$name ended by itself ($how); the end of $logs/$name.log:"

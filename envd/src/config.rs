@@ -14,6 +14,11 @@
 //! # The registries that images may come from; any with a public name if it is left out. One inside the site's network
 //! # has to be named here. Images of this machine's own are always allowed.
 //! registries = ["docker.io", "ghcr.io"]
+//! # The site's own registry, where saved images are: host and port. Without TLS only on this machine's loopback.
+//! registry = "127.0.0.1:5000"
+//! # Its login, where it asks for one, and the file that holds the password.
+//! registry_user = "berth"
+//! registry_password_file = "keys/registry-password"
 //! # Where the networks of users get their addresses from: 64 for each user.
 //! network_pool = "10.97.0.0/16"
 //! # The tools that instances mount for apps that their image lacks.
@@ -39,8 +44,8 @@
 //! ```
 //!
 //! `BERTH_DATA` is the data directory (default `./.berth`), `BERTH_AGENT` the agent's static binary (default:
-//! `envd-agent` beside envd itself), `BERTH_TOOLS` and `BERTH_INSTANCE_CA` win over `tools` and `instance_ca`,
-//! `BERTH_LOG` says what to log (default `info`).
+//! `envd-agent` beside envd itself), `BERTH_TOOLS`, `BERTH_INSTANCE_CA` and `BERTH_REGISTRY` win over `tools`,
+//! `instance_ca` and `registry`, `BERTH_LOG` says what to log (default `info`).
 
 mod storage;
 
@@ -52,7 +57,7 @@ use std::{
 use ipnet::Ipv4Net;
 use serde::de::DeserializeOwned;
 
-use crate::{storage::Storage, subnet};
+use crate::{save::registry, storage::Storage, subnet};
 
 const DATA_DEFAULT: &str = "./.berth";
 const DOCKER_DEFAULT: &str = "unix:///var/run/docker.sock";
@@ -73,6 +78,8 @@ pub(crate) struct Config {
     pub(crate) disk_limit_bytes: u64,
     /// All with a public name if it is `None`.
     pub(crate) registries: Option<Vec<String>>,
+    /// Where saved images are.
+    pub(crate) registry: Option<registry::Settings>,
     pub(crate) network_pool: Ipv4Net,
     pub(crate) dangerous_no_firewall: bool,
     pub(crate) storages: Vec<Storage>,
@@ -134,12 +141,16 @@ impl Config {
             mistakes
                 .push(format!("`instance_ca` is `{}`, which is not a file of this machine", path.display()));
         }
+        let address = variable("BERTH_REGISTRY").or(file.registry);
+        let login = file.registry_user.map(|user| (user, file.registry_password));
+        let registry = take_registry(&data, address, login, &mut mistakes);
         let config = Self {
             data,
             docker,
             gateway_user: file.gateway_user,
             disk_limit_bytes: disk_limit(file.disk_limit.as_ref(), &mut mistakes),
             registries: file.registries,
+            registry,
             network_pool: network_pool(file.network_pool.as_deref(), &mut mistakes),
             dangerous_no_firewall: file.dangerous_no_firewall.unwrap_or(false),
             storages,
@@ -164,6 +175,9 @@ struct File {
     gateway_user: Option<u32>,
     disk_limit: Option<toml::Value>,
     registries: Option<Vec<String>>,
+    registry: Option<String>,
+    registry_user: Option<String>,
+    registry_password: Option<String>,
     network_pool: Option<String>,
     dangerous_no_firewall: Option<bool>,
     tools: Option<String>,
@@ -199,6 +213,11 @@ impl File {
                 "gateway_user" => file.gateway_user = typed("envd.gateway_user", value, mistakes),
                 "disk_limit" => file.disk_limit = Some(value),
                 "registries" => file.registries = typed("envd.registries", value, mistakes),
+                "registry" => file.registry = typed("envd.registry", value, mistakes),
+                "registry_user" => file.registry_user = typed("envd.registry_user", value, mistakes),
+                "registry_password_file" => {
+                    file.registry_password = typed("envd.registry_password_file", value, mistakes);
+                }
                 "network_pool" => file.network_pool = typed("envd.network_pool", value, mistakes),
                 "dangerous_no_firewall" => {
                     file.dangerous_no_firewall = typed("envd.dangerous_no_firewall", value, mistakes);
@@ -212,6 +231,31 @@ impl File {
         mistakes.extend(table.keys().map(|key| format!("unknown key `{key}`")));
         file
     }
+}
+
+fn take_registry(
+    data: &Path,
+    address: Option<String>,
+    login: Option<(String, Option<String>)>,
+    mistakes: &mut Vec<String>,
+) -> Option<registry::Settings> {
+    let address = address?;
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-:[]".contains(&byte);
+    let is_one = address.contains(['.', ':']) || address == "localhost";
+    if !address.bytes().all(plain) || !is_one {
+        mistakes.push(format!(
+            "`registry` is `{address}`; it must be a host and a port, such as `127.0.0.1:5000` or `registry.example.org`"
+        ));
+    }
+    let login = match login {
+        None => None,
+        Some((user, Some(file))) => Some((user, data.join(file))),
+        Some(_) => {
+            mistakes.push("`registry_user` needs `registry_password_file`".to_owned());
+            None
+        }
+    };
+    Some(registry::Settings { address, login })
 }
 
 /// A number of bytes, or a number with `K`, `M`, `G` or `T`.

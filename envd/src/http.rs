@@ -2,6 +2,7 @@
 //!
 //! Who may speak is decided by the kernel's word on the peer's user, before a byte is read.
 
+mod save;
 mod socket;
 
 use std::{convert::Infallible, error::Error, sync::Arc};
@@ -15,7 +16,7 @@ use axum::{
     },
     http::{StatusCode, header},
     response::{IntoResponse, Response},
-    routing::{get, put},
+    routing::{get, post, put},
 };
 use envd_api::control::{
     EngineState, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX, PutInstance,
@@ -44,8 +45,11 @@ pub(crate) async fn serve<R: Runtime>(socket: Socket, node: Arc<Node<R>>) -> std
         .route("/v1/instances", get(report))
         .route("/v1/instances/{id}", put(put_instance))
         .route("/v1/instances/{id}/logs", get(logs))
+        .route("/v1/instances/{id}/changes", post(save::changes))
         .route("/v1/watch", get(watch))
         .route("/v1/images", get(images))
+        .route("/v1/images/remove", post(save::remove))
+        .route("/v1/saves/{id}", get(save::state).put(save::put).delete(save::forget))
         .route("/v1/storage", get(storage))
         .route("/v1/node", get(machine))
         .fallback(async || refusal(StatusCode::NOT_FOUND, "there is no such call"))

@@ -345,7 +345,11 @@ impl<R: Runtime> Instance<R> {
             }
         }
         // Only now: while there is a container, a start must find its door. The storage stays, always.
-        self.disk(|world, id| world.doors.remove(id)).await?;
+        self.disk(|world, id| {
+            world.saves.forget_instance(id);
+            world.doors.remove(id)
+        })
+        .await?;
         self.failures = 0;
         Ok(Turn::Waiting(Observation::Absent, RECHECK_GONE))
     }
@@ -368,6 +372,7 @@ impl<R: Runtime> Instance<R> {
         };
         let before = self.disk(|world, id| world.doors.last_start(id)).await?;
         let before = before.and_then(|start| start.image).map(ImageId);
+        let before = before.or_else(|| self.world.saves.local(&put.spec.image));
         let mut goal = self.goal.clone();
         // Of all acts only a download may take long, and be given up half way.
         let image = tokio::select! {

@@ -13,6 +13,7 @@ mod http;
 mod instance;
 mod node;
 mod runtime;
+mod save;
 mod storage;
 mod subnet;
 mod tasks;
@@ -42,6 +43,7 @@ use crate::{
     http::Socket,
     node::{Node, World},
     runtime::docker::{Docker, Settings},
+    save::{Saves, registry::Registry},
     storage::Storages,
     tasks::Tasks,
 };
@@ -71,6 +73,12 @@ fn main() -> ExitCode {
         [] => Command::Run,
         ["check-config"] => Command::CheckConfig,
         ["purge"] => Command::Purge,
+        [save::still::COMMAND, file, freeze, thaw] => {
+            return match save::still::hold_still(file, freeze, thaw) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => complain(&error.to_string(), 1),
+            };
+        }
         ["--version"] => return say(&format!("envd {}", env!("CARGO_PKG_VERSION")), ExitCode::SUCCESS),
         ["--help" | "-h"] => return say(USAGE, ExitCode::SUCCESS),
         _ => return complain(USAGE, EXIT_USAGE),
@@ -103,6 +111,9 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     let storages = Storages::new(config.storages.clone());
     storages.make_home().context("cannot make the directory of the homes")?;
     let tasks = Tasks::default();
+    // A second provider among the dependencies would otherwise leave the choice open.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let registry = config.registry.clone().map(Registry::new).transpose()?;
     let world = World {
         board: Board::new(),
         doors: Doors::new(data.path().to_owned(), config.gateway_user),
@@ -111,6 +122,7 @@ async fn run(config: &Config) -> anyhow::Result<()> {
         extras: Extras { tools: config.tools.clone(), certificates: config.instance_ca.clone() },
         disk_limit_bytes: config.disk_limit_bytes,
         tasks: tasks.clone(),
+        saves: Saves::new(registry, data.path()),
         runtime: Docker::new(settings(config), cluster.clone()),
     };
     let socket = Socket::bind(&path, config.gateway_user)
@@ -147,6 +159,7 @@ fn settings(config: &Config) -> Settings {
     Settings {
         socket: config.docker.clone(),
         registries: config.registries.clone(),
+        registry: config.registry.as_ref().map(|registry| registry.address.clone()),
         network_pool: config.network_pool,
         dangerous_no_firewall: config.dangerous_no_firewall,
     }

@@ -29,6 +29,7 @@ use crate::{
     extras::Extras,
     instance::{Handle, Instance, observation},
     runtime::{Runtime, RuntimeError, Sighting},
+    save::Saves,
     storage::{StorageError, Storages},
     tasks::Tasks,
 };
@@ -64,6 +65,7 @@ pub(crate) struct World<R> {
     /// What the files of an instance may take whose spec does not say.
     pub(crate) disk_limit_bytes: u64,
     pub(crate) tasks: Tasks,
+    pub(crate) saves: Saves,
 }
 
 impl<R> World<R> {

@@ -12,6 +12,7 @@ use envd_api::control::{Failure, InstanceSpec, LocalImage, Tenants};
 use futures_util::Stream;
 use gateway_api::{InstanceId, node::DiskLimit};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::disk::Measured;
 
@@ -84,6 +85,29 @@ pub(crate) trait Runtime: Send + Sync + 'static {
 
     fn machine(&self) -> impl Future<Output = Result<Machine, RuntimeError>> + Send;
 
+    /// What saving a container needs to know.
+    fn save_source(
+        &self,
+        container: &Container,
+    ) -> impl Future<Output = Result<SaveSource, RuntimeError>> + Send;
+
+    /// An archive of an image's layers.
+    fn export_image(
+        &self,
+        image: &str,
+    ) -> impl Future<
+        Output = Result<impl Stream<Item = Result<Bytes, RuntimeError>> + Send + use<Self>, RuntimeError>,
+    > + Send;
+
+    /// Takes an archive of an image in, of which layers that are here already may be missing.
+    fn load(
+        &self,
+        archive: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    ) -> impl Future<Output = Result<(), RuntimeError>> + Send;
+
+    /// Takes a name away from an image; of one that is gone too.
+    fn untag(&self, reference: &str) -> impl Future<Output = Result<(), RuntimeError>> + Send;
+
     /// What a container's own files take, as far as it matters whether that is more than `enough`.
     fn disk_use(
         &self,
@@ -144,6 +168,32 @@ pub(crate) enum Phase {
     },
     /// Half removed, or whatever else it cannot be started from.
     Broken,
+}
+
+/// What saving a container needs to know.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SaveSource {
+    /// The directory of this machine that holds the container's changes; `None` where they are kept in another way.
+    pub(crate) upper: Option<PathBuf>,
+    /// Its first process, if it runs.
+    pub(crate) pid: Option<u32>,
+    /// Where something else is mounted.
+    pub(crate) mounts: Vec<String>,
+    pub(crate) base: BaseImage,
+}
+
+/// The image that a container was made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BaseImage {
+    pub(crate) id: String,
+    pub(crate) architecture: String,
+    pub(crate) os: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) variant: Option<String>,
+    /// What it says about its processes, as it stands in images.
+    pub(crate) config: serde_json::Value,
+    /// The digests of its layers, the lowest first.
+    pub(crate) diff_ids: Vec<String>,
 }
 
 /// A container to be made.

@@ -40,6 +40,10 @@ pub(crate) struct Config {
     pub(crate) lab_image: String,
     /// Lets browsers sign in over plain HTTP from another machine. Anyone on the way can then take the session.
     pub(crate) dangerous_plain_http: bool,
+    /// What the saved images of one user may take; nobody counts if it is `None`.
+    pub(crate) image_quota_bytes: Option<u64>,
+    /// Where saved images are: host and port of the site's own registry.
+    pub(crate) registry: Option<String>,
     /// For how many days a removed user can be restored; after that their instances are deleted. Files never are.
     pub(crate) keep_removed_days: u32,
     /// Every setting in words, for `check-config`.
@@ -170,6 +174,9 @@ impl Config {
             apps: take_apps(reader),
             default_image: reader.text("default_image", None, Some(Self::DEFAULT_IMAGE)).unwrap_or_default(),
             lab_image: reader.text("lab_image", None, Some(Self::LAB_IMAGE)).unwrap_or_default(),
+            image_quota_bytes: Some(reader.number("image_quota_gib", 0, 0..=1 << 20) << 30)
+                .filter(|&bytes| bytes > 0),
+            registry: reader.text("registry", Some("BERTH_REGISTRY"), None),
             dangerous_plain_http: reader.flag("dangerous_plain_http"),
             keep_removed_days: u32::try_from(reader.number("keep_removed_days", 30, 0..=36_500))
                 .unwrap_or(30),

@@ -78,6 +78,16 @@ pub(crate) enum Error {
     AgentUnreachable { name: String, why: String },
     #[error("this site has no address for the apps of instances")]
     AppsUnavailable,
+    #[error("this site has no registry to save images in")]
+    NoRegistry,
+    #[error("instance `{name}` is being saved already")]
+    BeingSaved { name: String },
+    #[error("the instance's changes cannot be told: {why}")]
+    SaveRefused { why: String },
+    #[error("saving would take up to {wanted}, and your images take {used} of {limit} already")]
+    ImageQuota { wanted: String, used: String, limit: String },
+    #[error("image `{name}` cannot be deleted: instances are made from it, by {by}")]
+    ImageInUse { name: String, by: String },
     #[error("the server's disk is full")]
     DiskFull(#[source] BoxError),
     #[error("something went wrong on our side")]
@@ -311,6 +321,35 @@ impl Error {
                 Code::AppsUnavailable,
                 Some("ask the admin to set `domain` of `[gateway.apps]` in berth.toml"),
             ),
+            Self::NoRegistry => plain(
+                S::SERVICE_UNAVAILABLE,
+                Code::NoRegistry,
+                Some("ask the admin to set `registry` in berth.toml"),
+            ),
+            Self::BeingSaved { name } => Parts {
+                params: vec![("name", name.clone())],
+                ..plain(
+                    S::CONFLICT,
+                    Code::BeingSaved,
+                    Some("wait for it, or give it up by deleting its image"),
+                )
+            },
+            Self::SaveRefused { why } => Parts {
+                params: vec![("why", why.clone())],
+                ..plain(S::BAD_GATEWAY, Code::CannotSave, Some("try again in a moment"))
+            },
+            Self::ImageQuota { wanted, used, limit } => Parts {
+                params: vec![("wanted", wanted.clone()), ("used", used.clone()), ("limit", limit.clone())],
+                ..plain(
+                    S::CONFLICT,
+                    Code::ImageQuota,
+                    Some("delete images that you no longer need, or leave more out"),
+                )
+            },
+            Self::ImageInUse { name, by } => Parts {
+                params: vec![("kind", "image".to_owned()), ("name", name.clone()), ("by", by.clone())],
+                ..plain(S::CONFLICT, Code::InUse, Some("delete these instances first"))
+            },
             Self::DiskFull(_) => {
                 plain(S::INSUFFICIENT_STORAGE, Code::DiskFull, Some("tell the admin; nothing was changed"))
             }
@@ -398,6 +437,15 @@ mod tests {
             Error::ClusterUnreachable(boxed()),
             Error::AgentUnreachable { name: "train".to_owned(), why: "it is not linked".to_owned() },
             Error::AppsUnavailable,
+            Error::NoRegistry,
+            Error::BeingSaved { name: "train".to_owned() },
+            Error::SaveRefused { why: "its container is gone".to_owned() },
+            Error::ImageQuota {
+                wanted: "3.0 GiB".to_owned(),
+                used: "9.0 GiB".to_owned(),
+                limit: "10.0 GiB".to_owned(),
+            },
+            Error::ImageInUse { name: "alice/train:1".to_owned(), by: "bob/eval".to_owned() },
             Error::DiskFull(boxed()),
             Error::Internal(boxed()),
         ];

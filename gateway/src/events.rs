@@ -3,7 +3,7 @@
 //! News is a convenience, the store is the truth: a listener that falls behind is cut off, connects again and reads
 //! the lists anew.
 
-use gateway_api::{Instance, InstanceId};
+use gateway_api::{ImageId, Instance, InstanceId, image::Image};
 use tokio::sync::broadcast;
 
 use crate::store::UserId;
@@ -14,7 +14,7 @@ const BEHIND_MAX: usize = 256;
 /// One piece of news.
 #[derive(Debug, Clone)]
 pub(crate) struct News {
-    /// Whose instance it is about.
+    /// Whose instance or image it is about.
     pub(crate) owner: UserId,
     pub(crate) what: What,
 }
@@ -23,6 +23,8 @@ pub(crate) struct News {
 pub(crate) enum What {
     Changed(Box<Instance>),
     Deleted(InstanceId),
+    Image(Box<Image>),
+    ImageDeleted(ImageId),
 }
 
 /// The hub. Cheap to clone.

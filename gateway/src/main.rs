@@ -103,6 +103,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     }
     let admin = app.ensure_admin().await?;
     tasks.spawn("place", reconcile::place::run(Arc::clone(&app)));
+    tasks.spawn("images", reconcile::images::run(Arc::clone(&app)));
     app.start_chores();
     for (door, target) in doors.redirects {
         let answer = move |request: ::http::Request<_>, _| std::future::ready(target.answer(&request));

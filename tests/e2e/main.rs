@@ -13,6 +13,7 @@ mod instance;
 mod port;
 mod restart;
 mod restore;
+mod save;
 mod sidebyside;
 mod ssh;
 mod ssh_bad;

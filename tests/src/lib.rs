@@ -15,6 +15,7 @@ pub mod engine;
 mod fail;
 mod prepared;
 mod program;
+mod registry;
 mod screen;
 mod small_disk;
 mod ssh;
@@ -28,6 +29,7 @@ pub use self::{
     fail::OrFail,
     prepared::{old_glibc, prepared},
     program::Program,
+    registry::Registry,
     screen::Screen,
     small_disk::SmallDisk,
     ssh::{Laptop, Talk, scripts},

@@ -15,7 +15,7 @@ use std::{
 
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{Stream, stream};
-use gateway_api::InstanceId;
+use gateway_api::{ImageId, InstanceId, image::Changes};
 use http::{Method, Request, StatusCode, header};
 use http_body_util::Full;
 use hyper::{
@@ -33,6 +33,7 @@ use crate::control::{
     HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX, PutInstance, Refused,
     Report, Stale, WatchEvent,
 };
+use crate::save::{AskChanges, PutSave, RemoveImage, SaveState};
 
 /// The most that connecting to the socket may take.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -40,6 +41,8 @@ const CONNECT: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(10);
 /// The most that an answer may take for which envd asks the engine.
 const ENGINE_ANSWER: Duration = Duration::from_secs(30);
+/// The most that a look through all changed files may take.
+const CHANGES_ANSWER: Duration = Duration::from_mins(1);
 /// A watch that was silent for this long is dead.
 const WATCH_SILENCE: Duration = HEARTBEAT.saturating_mul(3);
 /// The longest answer, and the longest line of a watch.
@@ -133,6 +136,34 @@ impl EnvdClient {
     /// The images that need no download.
     pub async fn images(&self) -> Result<Vec<LocalImage>, ClientError> {
         decode(&self.call(ENGINE_ANSWER, Method::GET, "/v1/images", None).await?)
+    }
+
+    /// Begins to save an instance, or goes on with it.
+    pub async fn put_save(&self, image: &ImageId, save: &PutSave) -> Result<SaveState, ClientError> {
+        let path = format!("/v1/saves/{image}");
+        decode(&self.call(ENGINE_ANSWER, Method::PUT, &path, Some(encode(save)?)).await?)
+    }
+
+    /// How far a save is.
+    pub async fn save(&self, image: &ImageId) -> Result<SaveState, ClientError> {
+        decode(&self.call(ANSWER, Method::GET, &format!("/v1/saves/{image}"), None).await?)
+    }
+
+    /// Gives a save up, or forgets a finished one.
+    pub async fn forget_save(&self, image: &ImageId) -> Result<(), ClientError> {
+        self.call(ENGINE_ANSWER, Method::DELETE, &format!("/v1/saves/{image}"), None).await.map(drop)
+    }
+
+    /// Takes an image out of the registry.
+    pub async fn remove_image(&self, image: &RemoveImage) -> Result<(), ClientError> {
+        let path = "/v1/images/remove";
+        self.call(ENGINE_ANSWER, Method::POST, path, Some(encode(image)?)).await.map(drop)
+    }
+
+    /// What a save would put into an image.
+    pub async fn changes(&self, id: &InstanceId, ask: &AskChanges) -> Result<Changes, ClientError> {
+        let path = format!("/v1/instances/{id}/changes");
+        decode(&self.call(CHANGES_ANSWER, Method::POST, &path, Some(encode(ask)?)).await?)
     }
 
     /// The machine behind this cluster.

@@ -10,3 +10,4 @@ pub mod client;
 pub mod control;
 #[cfg(feature = "log")]
 pub mod log;
+pub mod save;

@@ -9,6 +9,7 @@ mod firewall;
 mod image;
 mod network;
 mod quota;
+mod save;
 
 use std::{
     collections::HashMap,
@@ -26,6 +27,7 @@ use bollard::{
         RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
     },
 };
+use bytes::Bytes;
 use envd_api::control::{LocalImage, Tenants};
 use futures_util::{Stream, StreamExt};
 use gateway_api::{
@@ -40,7 +42,8 @@ use tracing::warn;
 
 use self::{container::Ground, engine::Engine, firewall::Firewall, network::Networks};
 use super::{
-    Container, Defaults, ImageId, Launch, LogRecord, Machine, Progress, Runtime, RuntimeError, Sighting,
+    Container, Defaults, ImageId, Launch, LogRecord, Machine, Progress, Runtime, RuntimeError, SaveSource,
+    Sighting,
 };
 use crate::disk::{self, Measured};
 
@@ -73,6 +76,8 @@ pub(crate) struct Settings {
     pub(crate) socket: PathBuf,
     /// All with a public name if it is `None`.
     pub(crate) registries: Option<Vec<String>>,
+    /// The site's own, by its address: always allowed.
+    pub(crate) registry: Option<String>,
     pub(crate) network_pool: Ipv4Net,
     /// Whether instances start also when users cannot be kept apart.
     pub(crate) dangerous_no_firewall: bool,
@@ -189,8 +194,9 @@ impl Runtime for Docker {
         before: Option<ImageId>,
         progress: impl FnMut(Progress) + Send,
     ) -> Result<ImageId, RuntimeError> {
-        let registries = self.settings.registries.as_deref();
-        image::ensure(&self.engine, reference, before, registries, progress).await
+        let Settings { registries, registry, .. } = &self.settings;
+        let places = image::Places { registries: registries.as_deref(), own: registry.as_deref() };
+        image::ensure(&self.engine, reference, before, places, progress).await
     }
 
     async fn create(&self, launch: &Launch<'_>) -> Result<(), RuntimeError> {
@@ -322,6 +328,28 @@ impl Runtime for Docker {
             cpus: info.ncpu.unwrap_or(0) as f64,
             memory_bytes: info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0),
         })
+    }
+
+    async fn save_source(&self, container: &Container) -> Result<SaveSource, RuntimeError> {
+        save::source(&self.engine, container).await
+    }
+
+    async fn export_image(
+        &self,
+        image: &str,
+    ) -> Result<impl Stream<Item = Result<Bytes, RuntimeError>> + Send + use<>, RuntimeError> {
+        save::export_image(&self.engine, image).await
+    }
+
+    async fn load(
+        &self,
+        archive: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    ) -> Result<(), RuntimeError> {
+        save::load(&self.engine, archive).await
+    }
+
+    async fn untag(&self, reference: &str) -> Result<(), RuntimeError> {
+        save::untag(&self.engine, reference).await
     }
 
     async fn disk_use(&self, container: &Container, enough: u64) -> Result<Measured, RuntimeError> {

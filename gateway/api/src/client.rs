@@ -12,6 +12,7 @@ mod apps;
 mod error;
 pub mod events;
 mod http;
+mod images;
 mod people;
 pub mod process;
 pub mod survey;
@@ -32,7 +33,6 @@ pub use self::{
 };
 use crate::{
     CreateInstance, Instance, Page,
-    image::Image,
     node::Node,
     session::{ChangePassword, ClientKind, Me, SignIn, SignedIn},
     stream::{ExecStart, Size, Terminal},
@@ -166,10 +166,6 @@ impl Client {
 // === the rest ===
 
 impl Client {
-    pub async fn images(&self) -> Result<Vec<Image>, ClientError> {
-        Ok(self.get::<Page<Image>>(&["images"]).await?.items)
-    }
-
     pub async fn nodes(&self) -> Result<Vec<Node>, ClientError> {
         Ok(self.get::<Page<Node>>(&["nodes"]).await?.items)
     }

@@ -51,6 +51,14 @@ pub enum Code {
     /// The site has no address for the pages of instances.
     AppsUnavailable,
     DiskFull,
+    /// The site has no registry to save images in.
+    NoRegistry,
+    /// The instance is being saved already.
+    BeingSaved,
+    /// The instance's files cannot be looked at now.
+    CannotSave,
+    /// The user's images would take more room than they may.
+    ImageQuota,
     Internal,
     /// A code that this client does not know, from a newer gateway.
     #[serde(other)]

@@ -23,6 +23,12 @@ pub struct TokenId(String);
 #[schema(value_type = String, example = "key_0190f2c3a1b27cc09d3e5f60718293a4")]
 pub struct SshKeyId(String);
 
+/// The id of a saved image: `img_` and 32 hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, example = "img_0190f2c3a1b27cc09d3e5f60718293a4")]
+pub struct ImageId(String);
+
 /// What is not an instance id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an instance id")]
@@ -37,6 +43,11 @@ pub struct NotATokenId(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a key id")]
 pub struct NotAnSshKeyId(String);
+
+/// What is not the id of an image.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an image id")]
+pub struct NotAnImageId(String);
 
 macro_rules! id_type {
     ($type:ident, $wrong:ident, $prefix:literal) => {
@@ -98,6 +109,7 @@ macro_rules! id_type {
 id_type!(InstanceId, NotAnInstanceId, "ins_");
 id_type!(TokenId, NotATokenId, "tok_");
 id_type!(SshKeyId, NotAnSshKeyId, "key_");
+id_type!(ImageId, NotAnImageId, "img_");
 
 #[cfg(test)]
 mod tests {

@@ -132,10 +132,12 @@ pub enum Action {
     Logs,
     /// An app or a port of it, in a browser.
     Open,
+    /// Its files, as an image.
+    Save,
 }
 
 impl Action {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Start,
         Self::Stop,
         Self::Restart,
@@ -144,6 +146,7 @@ impl Action {
         Self::Exec,
         Self::Logs,
         Self::Open,
+        Self::Save,
     ];
 
     /// The word as it stands in JSON.
@@ -157,6 +160,7 @@ impl Action {
             Self::Exec => "exec",
             Self::Logs => "logs",
             Self::Open => "open",
+            Self::Save => "save",
         }
     }
 }
@@ -219,6 +223,14 @@ impl Status {
                 | Self::Failed { .. }
                 | Self::Deleting => false,
             },
+            Action::Save => match self {
+                Self::Running { .. } | Self::Stopped { .. } | Self::Succeeded | Self::Failed { .. } => true,
+                Self::Waiting { .. }
+                | Self::Pulling { .. }
+                | Self::Starting
+                | Self::Stopping
+                | Self::Deleting => false,
+            },
             Action::Logs => match self {
                 Self::Waiting { .. } | Self::Pulling { .. } | Self::Deleting => false,
                 Self::Starting
@@ -269,11 +281,11 @@ mod tests {
         waiting    stop delete
         pulling    stop delete
         starting   stop delete logs
-        running    stop restart delete terminal exec logs open
+        running    stop restart delete terminal exec logs open save
         stopping   start delete logs
-        stopped    start delete logs
-        succeeded  start delete logs
-        failed     start delete logs
+        stopped    start delete logs save
+        succeeded  start delete logs save
+        failed     start delete logs save
         deleting   delete
         ");
     }

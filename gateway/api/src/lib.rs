@@ -23,7 +23,7 @@ pub mod token;
 
 pub use app::AppName;
 pub use error::{Code, Problem};
-pub use id::InstanceId;
+pub use id::{ImageId, InstanceId};
 pub use instance::{Action, CreateInstance, Goal, Instance, Status};
 pub use name::{GroupName, InstanceName, Slug, SshKeyName, TokenName, UserName, WorkspaceName};
 

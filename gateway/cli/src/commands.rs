@@ -6,6 +6,7 @@ pub(crate) mod create;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod forward;
+pub(crate) mod images;
 pub(crate) mod keys;
 pub(crate) mod lifecycle;
 pub(crate) mod list;
@@ -56,7 +57,9 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Open(arguments) => open::open(arguments, &session()?).await,
         Command::PortForward(arguments) => forward::port_forward(&arguments, &session()?).await,
         Command::Tensorboard(arguments) => open::tensorboard(arguments, &session()?).await,
-        Command::Images(arguments) => list::images(&arguments, &session()?).await,
+        Command::Save(arguments) => images::save(arguments, &session()?).await,
+        Command::Images(arguments) => images::images(&arguments, &session()?).await,
+        Command::Image(command) => images::image(command, &session()?).await,
         Command::Nodes(arguments) => list::nodes(&arguments, &session()?).await,
         Command::Doctor(arguments) => doctor::doctor(&arguments, words).await,
         Command::User(command) => people::user(command, &session()?).await,

@@ -104,8 +104,16 @@ enum Command {
     /// Manage the keys that you sign in with over SSH
     #[command(subcommand)]
     SshKey(commands::ssh::SshKeyCommand),
-    /// List the images that start without a download
+    /// Save an instance's files as an image; it goes on meanwhile
+    ///
+    /// Mounted folders such as /userhome are never in it, and caches and /tmp are not unless you say so. Whoever may use
+    /// the image can read all files in it.
+    Save(commands::images::Save),
+    /// List the images that instances can be made from
     Images(commands::list::Json),
+    /// Show, share and delete saved images
+    #[command(subcommand)]
+    Image(commands::images::ImageCommand),
     /// List the machines that run instances
     Nodes(commands::list::Json),
     /// Show what a job file from elsewhere becomes here

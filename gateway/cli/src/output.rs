@@ -83,26 +83,39 @@ pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// What is said while waiting: one line that changes on a terminal, a line per state elsewhere.
+/// What is said while waiting for an instance.
 #[derive(Debug)]
 pub(crate) struct Progress {
     words: Words,
+    line: Line,
+}
+
+/// One line that changes on a terminal, a line per state elsewhere.
+#[derive(Debug)]
+pub(crate) struct Line {
     changing: bool,
     shown: String,
 }
 
 impl Progress {
     pub(crate) fn new(words: Words) -> Self {
-        Self { words, changing: io::stderr().is_terminal(), shown: String::new() }
+        Self { words, line: Line::new() }
     }
 
     pub(crate) fn show(&mut self, instance: &Instance) {
-        // Bytes change all the time; in a log file only their coming and going is news.
-        let line = if self.changing {
-            self.words.progress(instance)
-        } else {
-            self.words.progress_in_short(instance)
-        };
+        let (long, short) = (self.words.progress(instance), self.words.progress_in_short(instance));
+        self.line.show(&long, &short);
+    }
+}
+
+impl Line {
+    pub(crate) fn new() -> Self {
+        Self { changing: io::stderr().is_terminal(), shown: String::new() }
+    }
+
+    /// Bytes change all the time; in a log file only their coming and going is news, so it gets what is `short`.
+    pub(crate) fn show(&mut self, long: &str, short: &str) {
+        let line = if self.changing { long.to_owned() } else { short.to_owned() };
         if line == self.shown {
             return;
         }
@@ -117,7 +130,7 @@ impl Progress {
 }
 
 /// Leaves the cursor at the start of a clean line.
-impl Drop for Progress {
+impl Drop for Line {
     fn drop(&mut self) {
         if self.changing && !self.shown.is_empty() {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");

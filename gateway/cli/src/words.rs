@@ -4,6 +4,7 @@
 //! for things are those of the console's glossary. What the gateway says is translated by its code ([`problem`]).
 
 pub(crate) mod doctor;
+mod images;
 mod jobfile;
 mod open;
 mod people;

@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl App {
-    /// The images that need no download, the default one first.
-    pub(crate) async fn images(&self) -> Result<Vec<Image>, Error> {
+    /// The platform's images, the default one first, then the saved ones that the caller may see, newest first.
+    pub(crate) async fn images(&self, caller: &Caller) -> Result<Vec<Image>, Error> {
         let local =
             self.cluster.envd.images().await.map_err(|error| Error::ClusterUnreachable(error.into()))?;
         let mut images: Vec<_> = local
@@ -25,9 +25,11 @@ impl App {
                 reference: image.reference,
                 size_bytes: image.size_bytes,
                 created_at: image.created_at,
+                saved: None,
             })
             .collect();
         images.sort_by(|a, b| b.default.cmp(&a.default).then_with(|| a.reference.cmp(&b.reference)));
+        images.extend(self.saved_images(caller).await?);
         Ok(images)
     }
 

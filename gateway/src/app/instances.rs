@@ -21,6 +21,7 @@ use crate::{
     events::What,
     store::{InstanceRow, NewInstance, StoreError},
 };
+pub(super) use check::gibibytes;
 
 impl App {
     /// The caller's own instances, newest first.
@@ -55,6 +56,7 @@ impl App {
         let slug = name.slug();
         let image = wanted.image.clone().unwrap_or_else(|| self.config.default_image.clone());
         check::image(&image)?;
+        let image = self.authorise_image(caller, &image).await?;
         check::request(&wanted, self.cluster.node().as_ref())?;
         self.check_image_is_here(&image).await?;
         let spec = InstanceSpec {
@@ -125,7 +127,7 @@ impl App {
             name: row.name,
             slug: row.slug,
             user: row.user,
-            image: row.spec.image,
+            image: self.shown_image(&row.spec.image),
             cpus: row.spec.cpus,
             memory_bytes: row.spec.memory_bytes,
             shm_bytes: row.spec.shm_bytes,
@@ -255,6 +257,7 @@ fn act_word(action: Action) -> &'static str {
         Action::Exec => "instance.exec",
         Action::Logs => "instance.logs",
         Action::Open => "instance.open",
+        Action::Save => "instance.save",
     }
 }
 

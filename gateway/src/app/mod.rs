@@ -8,6 +8,7 @@ mod images;
 mod instances;
 mod notices;
 mod people;
+mod saved;
 mod ssh_keys;
 
 use std::{
@@ -53,6 +54,8 @@ pub(crate) struct App {
     pub(crate) addresses: OnceLock<Addresses>,
     /// Wakes the loop that tells the cluster what should be.
     pub(crate) wake: Notify,
+    /// Wakes the loop that looks after saves.
+    pub(crate) wake_images: Notify,
     /// The connections that end with their session or token.
     pub(crate) live: Live,
     tickets: Tickets,
@@ -89,6 +92,7 @@ impl App {
             agents: Agents::new(&config.data, tasks.clone()),
             events: Events::new(),
             wake: Notify::new(),
+            wake_images: Notify::new(),
             certificates: OnceLock::new(),
             addresses: OnceLock::new(),
             tickets: Tickets::default(),

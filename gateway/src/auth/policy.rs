@@ -5,15 +5,21 @@
 //!
 //! The whole of it as a table, walked from the router, is `http/snapshots/*policy*`.
 
-use gateway_api::{Action, InstanceId, people::Workspace, session::Role};
+use gateway_api::{
+    Action, InstanceId,
+    image::{ChangeImage, ImageState, Share},
+    people::Workspace,
+    session::Role,
+};
 
 use super::{Caller, Key};
 use crate::{
     error::Error,
-    store::{AppSession, GroupId, InstanceRow, User, UserId},
+    store::{AppSession, GroupId, ImageRow, InstanceRow, User, UserId},
 };
 
 const ONLY_ADMINS: Error = Error::Forbidden { why: "only an admin may do this" };
+const NOT_YOUR_IMAGE: Error = Error::Forbidden { why: "this image is somebody else's" };
 const READS_ONLY: Error = Error::Forbidden { why: "this token may only read" };
 
 /// Proof that a caller may do something with an instance. Nothing reaches into an instance without one.
@@ -59,9 +65,13 @@ pub(crate) fn may(caller: &Caller, instance: &InstanceRow, action: Action) -> bo
     let role = match action {
         Action::Stop => owner || oversees(&caller.user, instance.group_id),
         Action::Delete => owner || caller.user.role == Role::Admin,
-        Action::Start | Action::Restart | Action::Terminal | Action::Exec | Action::Logs | Action::Open => {
-            owner
-        }
+        Action::Start
+        | Action::Restart
+        | Action::Terminal
+        | Action::Exec
+        | Action::Logs
+        | Action::Open
+        | Action::Save => owner,
     };
     role && (action == Action::Logs || !caller.reads_only())
 }
@@ -123,6 +133,42 @@ fn missing(caller: &Caller, kind: &'static str, name: &str) -> Error {
         Role::Admin => Error::not_found(kind, name),
         Role::Leader | Role::User => Error::hidden(kind, name),
     }
+}
+
+// === images ===
+
+/// Whether `caller` may make instances from a saved image. Admins have no other way in than everybody: an image holds
+/// its user's files.
+pub(crate) fn may_use_image(caller: &Caller, image: &ImageRow) -> bool {
+    let shared = image.platform
+        || match image.share {
+            Share::Me => false,
+            Share::Group => image.group_id == caller.user.group_id,
+            Share::Everyone => true,
+        };
+    owns_image(caller, image) || (shared && image.state == ImageState::Ready)
+}
+
+/// Whether `caller` may know of a saved image.
+pub(crate) fn may_see_image(caller: &Caller, image: &ImageRow) -> bool {
+    may_use_image(caller, image) || oversees(&caller.user, image.group_id)
+}
+
+pub(crate) fn owns_image(caller: &Caller, image: &ImageRow) -> bool {
+    image.user_id == caller.user.id
+}
+
+/// Its user says who may use it, an admin what is on the platform's list.
+pub(crate) fn change_image(caller: &Caller, image: &ImageRow, wanted: &ChangeImage) -> Result<(), Error> {
+    if wanted.platform.is_some() {
+        administer(caller)?;
+    }
+    let own = wanted.share.is_some() || wanted.message.is_some() || wanted.proposed.is_some();
+    if own && !owns_image(caller, image) { Err(NOT_YOUR_IMAGE) } else { Ok(()) }
+}
+
+pub(crate) fn delete_image(caller: &Caller, image: &ImageRow) -> Result<(), Error> {
+    if owns_image(caller, image) || caller.user.role == Role::Admin { Ok(()) } else { Err(NOT_YOUR_IMAGE) }
 }
 
 // === people ===

@@ -17,7 +17,8 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[utoipa::path(get, path = "/events", operation_id = "events", responses(
     (status = 200, content_type = "text/event-stream", body = String, description =
-        "`event: instance` with an `Instance`, `event: instance_deleted` with `{id}`. The first event is `ready`. \
+        "`event: instance` with an `Instance`, `event: instance_deleted` with `{id}`, `event: image` \
+         with an `Image`, `event: image_deleted` with `{id}`. The first event is `ready`. \
          Read the lists after each (re)connect: news is not repeated"),
     (status = 401, body = Problem),
     (status = 429, body = Problem, description = "`too_many_open`"),
@@ -55,6 +56,8 @@ fn event(what: &What) -> Event {
     let (name, data) = match what {
         What::Changed(instance) => ("instance", json!(instance)),
         What::Deleted(id) => ("instance_deleted", json!({ "id": id })),
+        What::Image(image) => ("image", json!(image)),
+        What::ImageDeleted(id) => ("image_deleted", json!({ "id": id })),
     };
     Event::default().event(name).data(data.to_string())
 }

@@ -2,10 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use gateway_api::{Page, Problem, image::Image, node::Node};
+use axum::extract::{Path, State};
+use gateway_api::{
+    Page, Problem,
+    image::{ChangeImage, Changes, Image, SaveInstance},
+    node::Node,
+};
+use http::StatusCode;
+use serde::Deserialize;
 
-use super::{body::Json, caller::Caller};
+use super::{
+    body::{Ask, Json},
+    caller::Caller,
+};
 use crate::{app::App, error::Error};
 
 #[utoipa::path(get, path = "/images", operation_id = "list_images", responses(
@@ -13,8 +22,8 @@ use crate::{app::App, error::Error};
     (status = 401, body = Problem),
     (status = 503, body = Problem, description = "`cluster_unreachable`"),
 ))]
-pub(super) async fn images(State(app): State<Arc<App>>, _: Caller) -> Result<Json<Page<Image>>, Error> {
-    Ok(Json(Page { items: app.images().await? }))
+pub(super) async fn images(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Page<Image>>, Error> {
+    Ok(Json(Page { items: app.images(&caller).await? }))
 }
 
 #[utoipa::path(get, path = "/nodes", operation_id = "list_nodes", responses(
@@ -23,4 +32,105 @@ pub(super) async fn images(State(app): State<Arc<App>>, _: Caller) -> Result<Jso
 ))]
 pub(super) async fn nodes(State(app): State<Arc<App>>, caller: Caller) -> Json<Page<Node>> {
     Json(Page { items: app.nodes(&caller) })
+}
+
+#[utoipa::path(post, path = "/instances/{name}/save", operation_id = "save_instance", params(
+    ("name" = String, Path, description = "name, slug or id"),
+), request_body = SaveInstance, responses(
+    (status = 202, body = Image, description = "the instance goes on; the image's `state` tells how far it is"),
+    (status = 400, body = Problem),
+    (status = 401, body = Problem),
+    (status = 403, body = Problem),
+    (status = 404, body = Problem),
+    (status = 409, body = Problem, description = "`wrong_state`, `already_exists`, `being_saved`"),
+    (status = 422, body = Problem, description = "`bad_image`, `bad_value`"),
+    (status = 503, body = Problem, description = "`no_registry`"),
+))]
+pub(super) async fn save(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Json(wanted): Json<SaveInstance>,
+) -> Result<(StatusCode, Json<Image>), Error> {
+    Ok((StatusCode::ACCEPTED, Json(app.save_instance(&caller, &name, wanted).await?)))
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Excluding {
+    exclude: Option<String>,
+}
+
+#[utoipa::path(get, path = "/instances/{name}/changes", operation_id = "instance_changes", params(
+    ("name" = String, Path, description = "name, slug or id"),
+    ("exclude" = Option<String>, Query, description = "paths that a save would leave out, with commas between"),
+), responses(
+    (status = 200, body = Changes, description = "what a save would put into an image"),
+    (status = 400, body = Problem),
+    (status = 401, body = Problem),
+    (status = 403, body = Problem),
+    (status = 404, body = Problem),
+    (status = 409, body = Problem, description = "`wrong_state`"),
+    (status = 422, body = Problem, description = "`bad_value`"),
+    (status = 502, body = Problem, description = "`cannot_save`"),
+    (status = 503, body = Problem, description = "`cluster_unreachable`"),
+))]
+pub(super) async fn changes(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Ask(Excluding { exclude }): Ask<Excluding>,
+) -> Result<Json<Changes>, Error> {
+    let exclude = exclude.map(|text| text.split(',').map(str::to_owned).collect());
+    Ok(Json(app.changes(&caller, &name, exclude).await?))
+}
+
+#[utoipa::path(get, path = "/images/{image}", operation_id = "show_image", params(
+    ("image" = String, Path, description = "id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the reference"),
+), responses(
+    (status = 200, body = Image),
+    (status = 401, body = Problem),
+    (status = 404, body = Problem),
+))]
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(image): Path<String>,
+) -> Result<Json<Image>, Error> {
+    Ok(Json(app.saved_image(&caller, &image).await?))
+}
+
+#[utoipa::path(patch, path = "/images/{image}", operation_id = "change_image", params(
+    ("image" = String, Path, description = "id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the reference"),
+), request_body = ChangeImage, responses(
+    (status = 200, body = Image),
+    (status = 400, body = Problem),
+    (status = 401, body = Problem),
+    (status = 403, body = Problem),
+    (status = 404, body = Problem),
+    (status = 422, body = Problem),
+))]
+pub(super) async fn change(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(image): Path<String>,
+    Json(wanted): Json<ChangeImage>,
+) -> Result<Json<Image>, Error> {
+    Ok(Json(app.change_image(&caller, &image, wanted).await?))
+}
+
+#[utoipa::path(delete, path = "/images/{image}", operation_id = "delete_image", params(
+    ("image" = String, Path, description = "id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the reference"),
+), responses(
+    (status = 202, body = Image, description = "it will be gone soon; one that is being saved is given up"),
+    (status = 401, body = Problem),
+    (status = 403, body = Problem),
+    (status = 404, body = Problem),
+    (status = 409, body = Problem, description = "`in_use`: instances are made from it"),
+))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(image): Path<String>,
+) -> Result<(StatusCode, Json<Image>), Error> {
+    Ok((StatusCode::ACCEPTED, Json(app.delete_image(&caller, &image).await?)))
 }

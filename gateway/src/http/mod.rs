@@ -161,6 +161,9 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(apps::open))
         .routes(routes!(apps::create_tensorboard))
         .routes(routes!(images::images))
+        .routes(routes!(images::show, images::change, images::delete))
+        .routes(routes!(images::save))
+        .routes(routes!(images::changes))
         .routes(routes!(images::nodes))
         .routes(routes!(events::events))
         .routes(routes!(users::list, users::add))
@@ -213,6 +216,12 @@ mod tests {
 
     #[test]
     fn the_checked_in_description_is_the_code() {
+        // As snapshots are.
+        if std::env::var_os("INSTA_UPDATE").is_some_and(|when| when == "always") {
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/api/openapi.json");
+            std::fs::write(file, format!("{}\n", openapi_json())).unwrap();
+            return;
+        }
         let checked_in = include_str!("../../api/openapi.json");
         assert!(
             checked_in.trim_end() == openapi_json(),

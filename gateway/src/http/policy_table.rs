@@ -25,12 +25,13 @@ struct World {
     workspace: String,
     instance: String,
     token: String,
+    image: String,
     number: usize,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_policy_table() {
-    let site = Site::open().await;
+    let site = Site::open_with("[gateway]\nregistry = \"127.0.0.1:5000\"").await;
     let mut number = 0;
     let mut table = format!("{:<48}", "");
     for role in ROLES {
@@ -79,7 +80,8 @@ impl World {
         };
         let instance = site.instance(&owner, "train", &status).await.to_string();
         let token = site.token(&owner, Scope::All).await.0.to_string();
-        Self { tokens, owner, group, workspace, instance, token, number: n }
+        let image = site.image(&owner, &instance).await.to_string();
+        Self { tokens, owner, group, workspace, instance, token, image, number: n }
     }
 
     async fn ask(&self, site: &Site, method: &Method, path: &str, operation: &Value, column: usize) -> u16 {
@@ -110,6 +112,7 @@ impl World {
             .replace("{id}", &self.token)
             .replace("{terminal}", "main")
             .replace("{app}", "desktop")
+            .replace("{image}", &self.image)
             .replace("{port}", "8888");
         assert!(!path.contains('{'), "{path}: say what stands for this");
         path
@@ -126,7 +129,8 @@ impl World {
             "change_user" => json!({"disabled": true}),
             "add_user" | "add_group" | "add_workspace" => json!({"name": format!("new-{n}")}),
             "act_on_app" => json!({"act": "start"}),
-            "open_app" => json!({}),
+            "open_app" | "save_instance" => json!({}),
+            "change_image" => json!({"message": "changed"}),
             "create_tensorboard" => json!({"folder": "/userhome/runs", "name": "board"}),
             "add_ssh_key" => json!({"key": SSH_KEY, "name": format!("key-{n}")}),
             "make_ssh_pair" => json!({"name": format!("pair-{n}")}),

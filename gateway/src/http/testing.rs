@@ -2,10 +2,10 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use envd_api::control::InstanceSpec;
+use envd_api::{control::InstanceSpec, save::SavedImage};
 use gateway_api::{
-    GroupName, InstanceId, InstanceName, Status, TokenName, UserName, WorkspaceName, id::TokenId,
-    session::Role, token::Scope,
+    GroupName, ImageId, InstanceId, InstanceName, Status, TokenName, UserName, WorkspaceName, id::TokenId,
+    image::Share, session::Role, token::Scope,
 };
 use http::Method;
 use serde_json::Value;
@@ -23,7 +23,7 @@ use crate::{
         tls::{Certificates, provider},
     },
     proxy::{Proxy, address::Addresses},
-    store::{GroupId, Line, NewInstance, NewToken, NewUser, Store},
+    store::{Added, GroupId, Line, NewImage, NewInstance, NewToken, NewUser, Store},
     tasks::Tasks,
 };
 
@@ -190,6 +190,36 @@ impl Site {
             auto_start: false,
         };
         self.app.store.add_instance(new, &line()).await.unwrap();
+        id
+    }
+
+    /// Adds an image that was saved from an instance, for the owner's group.
+    pub(super) async fn image(&self, owner: &str, instance: &str) -> ImageId {
+        let owner = self.app.store.user_by_name(&owner.parse().unwrap()).await.unwrap().unwrap();
+        let (id, name) = (ImageId::new(), "train".parse::<InstanceName>().unwrap());
+        let new = NewImage {
+            id: &id,
+            user: owner.id,
+            repository: &format!("{}/train", owner.home),
+            name: "train",
+            tag: "1",
+            message: "",
+            instance: (&instance.parse().unwrap(), &name),
+            parent: "python:3.12",
+            exclude: &[],
+            share: Share::Group,
+            stop: false,
+        };
+        assert_eq!(self.app.store.add_image(new, &line()).await.unwrap(), Added::Yes);
+        let saved = SavedImage {
+            digest: format!("sha256:{:064x}", rand::random::<u128>()),
+            config: format!("sha256:{:064x}", 1),
+            size_bytes: 2,
+            added_bytes: 1,
+            layers: 2,
+            frozen_ms: 0,
+        };
+        assert!(self.app.store.finish_image(&id, &saved, &line()).await.unwrap());
         id
     }
 

@@ -7,6 +7,7 @@
 mod app_sessions;
 mod audit;
 mod groups;
+mod images;
 mod instances;
 mod notices;
 mod sessions;
@@ -27,6 +28,7 @@ use sqlx::{
 pub(crate) use app_sessions::{AppSession, NewAppSession};
 pub(crate) use audit::Line;
 pub(crate) use groups::GroupId;
+pub(crate) use images::{Added, ImageChange, ImageRow, NewImage};
 pub(crate) use instances::{InstanceRow, NewInstance};
 pub(crate) use ssh_keys::{KnownKey, NewSshKey};
 pub(crate) use tokens::NewToken;

@@ -35,6 +35,25 @@ impl LocalImage {
         image
     }
 
+    /// Makes a small image with a shell and some commands, that says how it wants to be run.
+    #[track_caller]
+    pub fn busybox() -> Self {
+        const APPLETS: [&str; 13] =
+            ["sh", "cat", "date", "dd", "echo", "ls", "mkdir", "mv", "rm", "sleep", "stat", "touch", "wc"];
+        let root = tempfile::tempdir().or_fail("make a directory");
+        put_busybox(root.path(), "bin/busybox", &APPLETS);
+        std::fs::create_dir(root.path().join("tmp")).or_fail("make a directory");
+        let changes = [
+            "ENV COLOUR=blue",
+            "WORKDIR /srv",
+            "ENTRYPOINT [\"/bin/sh\"]",
+            "CMD [\"-c\", \"echo hello\"]",
+            "LABEL org.example.kind=small",
+            "EXPOSE 8080",
+        ];
+        Self::of_directory("busybox", root.path(), &changes)
+    }
+
     pub fn reference(&self) -> &str {
         &self.reference
     }

@@ -72,6 +72,10 @@ test('every error code of the API has a translation', () => {
     agent_unreachable: true,
     apps_unavailable: true,
     disk_full: true,
+    no_registry: true,
+    being_saved: true,
+    cannot_save: true,
+    image_quota: true,
     internal: true,
     // Never sent by a gateway: what an older client makes of a code it does not know.
     unknown: false,

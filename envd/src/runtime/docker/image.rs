@@ -19,16 +19,28 @@ use crate::runtime::{Defaults, ImageId, Progress, RuntimeError, docker::engine::
 /// What the engine gives processes when the image says nothing.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// Where images may come from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places<'a> {
+    /// All with a public name if it is `None`.
+    pub(super) registries: Option<&'a [String]>,
+    /// The site's own registry.
+    pub(super) own: Option<&'a str>,
+}
+
 /// The image that `reference` names, pulled only when it is not here.
 pub(super) async fn ensure(
     engine: &Engine,
     reference: &str,
     before: Option<ImageId>,
-    registries: Option<&[String]>,
+    places: Places<'_>,
     progress: impl FnMut(Progress) + Send,
 ) -> Result<ImageId, RuntimeError> {
     let name = parse(reference)?;
-    allowed(&name, registries)?;
+    let is_saved = places.own == Some(name.registry());
+    if !is_saved {
+        allowed(&name, places.registries)?;
+    }
     if let Some(before) = before
         && look_up(engine, &before.0).await?.is_some()
     {

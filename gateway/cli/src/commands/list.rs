@@ -3,7 +3,6 @@
 use clap::Args;
 use gateway_api::{
     Instance,
-    image::Image,
     node::{Node, NodeState},
 };
 use jiff::Timestamp;
@@ -41,7 +40,7 @@ pub(crate) struct Show {
 pub(crate) struct Json {
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 pub(crate) async fn ls(arguments: &Ls, session: &Session) -> anyhow::Result<Status> {
@@ -76,16 +75,6 @@ pub(crate) async fn show(arguments: &Show, session: &Session) -> anyhow::Result<
         output::json(&instance)?;
     } else {
         output::data(&instance_details(&instance, session.words))?;
-    }
-    Ok(Status::DONE)
-}
-
-pub(crate) async fn images(arguments: &Json, session: &Session) -> anyhow::Result<Status> {
-    let images = session.client.images().await?;
-    if arguments.json {
-        output::json(&images)?;
-    } else {
-        output::data(&image_table(&images, session.words, Timestamp::now()))?;
     }
     Ok(Status::DONE)
 }
@@ -186,18 +175,6 @@ fn command_line(argv: &[String]) -> String {
     argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn image_table(images: &[Image], words: Words, now: Timestamp) -> String {
-    let row = |image: &Image| {
-        [
-            image.reference.clone(),
-            size::display(image.size_bytes),
-            output::age(image.created_at, now),
-            words.yes(image.default).to_owned(),
-        ]
-    };
-    output::table(words, [Title::Image, Title::Size, Title::Age, Title::Default], images.iter().map(row))
-}
-
 fn node_table(nodes: &[Node], words: Words) -> String {
     let row = |node: &Node| {
         let state = match &node.state {
@@ -220,7 +197,8 @@ fn node_table(nodes: &[Node], words: Words) -> String {
 #[cfg(test)]
 mod tests {
     use gateway_api::{
-        CreateInstance, Goal, InstanceId, instance::Status as State, instance::WaitReason, node::DiskLimit,
+        CreateInstance, Goal, InstanceId, image::Image, instance::Status as State, instance::WaitReason,
+        node::DiskLimit,
     };
 
     use super::*;
@@ -287,10 +265,12 @@ mod tests {
                 size_bytes: 1_234_567_890,
                 created_at: "2026-01-01T00:00:00Z".parse().unwrap(),
                 default,
+                saved: None,
             };
+            let saved = super::super::images::tests::saved();
             let images =
-                [image("localhost/berth/base:12", true), image("docker.io/library/python:3.12", false)];
-            text.push(image_table(&images, words, now));
+                [image("localhost/berth/base:12", true), image("localhost/berth/lab:12", false), saved];
+            text.push(super::super::images::table(&images, words, now));
             let node = |state, disk_limit| Node {
                 name: "node-1".to_owned(),
                 state,

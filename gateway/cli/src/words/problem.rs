@@ -78,6 +78,10 @@ impl Words {
             | Code::AgentUnreachable
             | Code::AppsUnavailable
             | Code::DiskFull
+            | Code::NoRegistry
+            | Code::BeingSaved
+            | Code::CannotSave
+            | Code::ImageQuota
             | Code::Internal
             | Code::Unknown => return None,
         })
@@ -111,7 +115,12 @@ fn chinese(problem: &Problem) -> String {
         Code::LastAdmin => with_value("这是最后一位管理员，不能移除、停用或降级", param("name")),
         Code::InUse => match (param("kind"), param("name")) {
             (_, "") => "仍在使用中，不能删除".to_owned(),
-            (kind, name) => format!("{} `{name}` 仍在使用中，不能删除", self::kind(kind)),
+            (kind, name) if param("by").is_empty() => {
+                format!("{} `{name}` 仍在使用中，不能删除", self::kind(kind))
+            }
+            (kind, name) => {
+                format!("{} `{name}` 正被 {} 使用，不能删除", self::kind(kind), param("by"))
+            }
         },
         Code::BadImage => with_value("镜像地址不符合格式", param("reference")),
         Code::ImageNotFound => with_value("找不到镜像", param("reference")),
@@ -140,6 +149,15 @@ fn chinese(problem: &Problem) -> String {
         Code::AgentUnreachable => with_value("实例没有响应", param("name")),
         Code::AppsUnavailable => "本站尚未设置应用的访问地址".to_owned(),
         Code::DiskFull => "磁盘已满".to_owned(),
+        Code::NoRegistry => "本站没有可供保存镜像的仓库".to_owned(),
+        Code::BeingSaved => with_value("实例正在保存中", param("name")),
+        Code::CannotSave => format!("无法查看实例的改动：{}", param("why")),
+        Code::ImageQuota => format!(
+            "本次保存最多需要 {}，而您的镜像已占用 {} / {}",
+            param("wanted"),
+            param("used"),
+            param("limit")
+        ),
         Code::Internal => "平台内部出错".to_owned(),
         // From a newer gateway: its own words are better than none.
         Code::Unknown => problem.message.clone(),
@@ -165,6 +183,7 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
         Code::NameTaken => "请换一个名称，或先删除另一个实例",
         Code::AlreadyExists | Code::UserRemoved => "请换一个名称",
         Code::LastAdmin => "请先让另一位用户成为管理员",
+        Code::InUse if problem.params.contains_key("by") => "请先删除用它创建的实例",
         Code::InUse => "请先移出其中的成员",
         Code::BadImage => "请写成 `registry.example.org/team/image:tag` 的形式",
         Code::ImageNotFound => "请检查拼写和标签",
@@ -179,6 +198,10 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
         Code::AgentUnreachable => "请稍后重试；如果一直如此，请重启实例",
         Code::AppsUnavailable => "请管理员在 berth.toml 的 `[gateway.apps]` 中设置 `domain`",
         Code::DiskFull => "请联系管理员；未作任何更改",
+        Code::NoRegistry => "请管理员在 berth.toml 中设置 `registry`",
+        Code::BeingSaved => "请等待其完成，或删除该镜像以放弃保存",
+        Code::CannotSave => "请稍后重试",
+        Code::ImageQuota => "请删除不再需要的镜像，或排除更多路径",
         Code::Internal => "请重试；如果再次出现，请把请求编号告诉管理员",
         Code::Unknown => return None,
     })
@@ -264,6 +287,8 @@ fn field(field: &str) -> &str {
         "app" => "应用",
         "path" => "路径",
         "folder" => "文件夹",
+        "exclude" => "排除路径",
+        "message" => "说明",
         "password" => "密码",
         other => other,
     }
@@ -294,6 +319,7 @@ fn action(action: &str) -> &str {
         "exec" => "执行命令",
         "logs" => "查看日志",
         "open" => "打开应用",
+        "save" => "保存",
         other => other,
     }
 }

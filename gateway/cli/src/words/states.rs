@@ -78,7 +78,7 @@ impl Words {
         }
     }
 
-    fn part(self, done: u64, total: u64) -> String {
+    pub(super) fn part(self, done: u64, total: u64) -> String {
         let percent = u128::from(done) * 100 / u128::from(total.max(1));
         let (done, total) = (size::display(done), size::display(total));
         match self.0 {
@@ -92,10 +92,6 @@ impl Words {
             English => format!("exit code {code}"),
             Chinese => format!("退出码 {code}"),
         }
-    }
-
-    pub(crate) fn yes(self, yes: bool) -> &'static str {
-        if yes { self.pick("yes", "是") } else { "" }
     }
 
     pub(crate) fn ready(self) -> &'static str {
@@ -142,7 +138,6 @@ impl Words {
             Title::Command => self.pick("COMMAND", "启动命令"),
             Title::Created => self.pick("CREATED", "创建时间"),
             Title::Size => self.pick("SIZE", "大小"),
-            Title::Default => self.pick("DEFAULT", "默认"),
             Title::Role => self.pick("ROLE", "角色"),
             Title::Group => self.pick("GROUP", "用户组"),
             Title::Workspaces => self.pick("WORKSPACES", "工作空间"),
@@ -163,6 +158,12 @@ impl Words {
             Title::Fingerprint => self.pick("FINGERPRINT", "指纹"),
             Title::Host => self.pick("HOST", "主机"),
             Title::Port => self.pick("PORT", "端口"),
+            Title::Message => self.pick("MESSAGE", "说明"),
+            Title::Share => self.pick("SHARED WITH", "可用范围"),
+            Title::Instance => self.pick("INSTANCE", "实例"),
+            Title::Parent => self.pick("PARENT", "原镜像"),
+            Title::Digest => self.pick("DIGEST", "摘要"),
+            Title::UsedBy => self.pick("USED BY", "使用者"),
         }
     }
 }
@@ -183,7 +184,6 @@ pub(crate) enum Title {
     Command,
     Created,
     Size,
-    Default,
     Role,
     Group,
     Workspaces,
@@ -204,4 +204,10 @@ pub(crate) enum Title {
     DiskLimit,
     Host,
     Port,
+    Message,
+    Share,
+    Instance,
+    Parent,
+    Digest,
+    UsedBy,
 }

@@ -111,7 +111,7 @@ fn command(wanted: &CreateInstance) -> Result<(), Error> {
     Ok(())
 }
 
-fn gibibytes(bytes: u64) -> String {
+pub(in crate::app) fn gibibytes(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
     let gibibytes = bytes as f64 / f64::from(1 << 30);
     format!("{gibibytes:.1} GiB")

@@ -116,6 +116,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/images/{image}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["show_image"];
+        put?: never;
+        post?: never;
+        delete: operations["delete_image"];
+        options?: never;
+        head?: never;
+        patch: operations["change_image"];
+        trace?: never;
+    };
     "/api/v1/instances": {
         parameters: {
             query?: never;
@@ -174,6 +190,22 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["open_app"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/instances/{name}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["instance_changes"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -254,6 +286,22 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["restart_instance"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/instances/{name}/save": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["save_instance"];
         delete?: never;
         options?: never;
         head?: never;
@@ -730,7 +778,7 @@ export interface components {
          * @description Something that can be done with an instance.
          * @enum {string}
          */
-        Action: "start" | "stop" | "restart" | "delete" | "terminal" | "exec" | "logs" | "open";
+        Action: "start" | "stop" | "restart" | "delete" | "terminal" | "exec" | "logs" | "open" | "save";
         /** @description The body that adds an announcement. */
         AddAnnouncement: {
             /** Format: date-time */
@@ -908,6 +956,15 @@ export interface components {
             chinese?: string;
             english?: string;
         };
+        /** @description The body of a change to a saved image. What is left out stays. */
+        ChangeImage: {
+            message?: string | null;
+            /** @description Puts it on the platform's list, or takes it off: for admins. */
+            platform?: boolean | null;
+            /** @description Proposes it for the platform's list, or no longer. */
+            proposed?: boolean | null;
+            share?: components["schemas"]["Share"] | null;
+        };
         /** @description The body of a change of password. */
         ChangePassword: {
             new: string;
@@ -920,6 +977,40 @@ export interface components {
             group?: string | null;
             role?: components["schemas"]["Role"] | null;
         };
+        /** @description A path and what is below it. */
+        ChangedPath: {
+            /** Format: int64 */
+            bytes: number;
+            path: string;
+        };
+        /** @description What a save of an instance would put into an image. */
+        Changes: {
+            /**
+             * Format: int64
+             * @description What these files hold, before compression.
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description Files and directories of the image that are gone.
+             */
+            deleted: number;
+            /** @description What is left out although it changed. */
+            excluded: components["schemas"]["ChangedPath"][];
+            /**
+             * Format: int64
+             * @description Files that are new or different.
+             */
+            files: number;
+            /** @description The largest of the changed files and directories, largest first. */
+            largest: components["schemas"]["ChangedPath"][];
+            /** @description Where mounts are: nothing below these is in the image. */
+            mounts: string[];
+            /** @description Files that look as if they hold a secret. */
+            secrets: string[];
+            /** @description What this was compared with: the image, or the last save of the same instance. */
+            since: components["schemas"]["Since"];
+        };
         /**
          * @description How the signed-in one keeps the session: a browser in a cookie, the command line as a bearer token.
          * @enum {string}
@@ -929,7 +1020,7 @@ export interface components {
          * @description What kind of error it is. Never renamed once released.
          * @enum {string}
          */
-        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "internal" | "unknown";
+        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "no_registry" | "being_saved" | "cannot_save" | "image_quota" | "internal" | "unknown";
         /** @description The body of a create. What is left out takes the site's default. */
         CreateInstance: {
             /** @description SSH starts it when it is stopped, without asking. */
@@ -1039,7 +1130,7 @@ export interface components {
         Health: {
             parts: components["schemas"]["Part"][];
         };
-        /** @description An image that instances can start from without a download. */
+        /** @description An image that instances can start from. */
         Image: {
             /** Format: date-time */
             created_at: string;
@@ -1047,8 +1138,38 @@ export interface components {
             default: boolean;
             /** @description The full reference, as `create --image` takes it. */
             reference: string;
-            /** Format: int64 */
+            saved?: components["schemas"]["Saved"] | null;
+            /**
+             * Format: int64
+             * @description All of it, as it is stored.
+             */
             size_bytes: number;
+        };
+        /**
+         * @description The id of a saved image: `img_` and 32 hexadecimal digits.
+         * @example img_0190f2c3a1b27cc09d3e5f60718293a4
+         */
+        ImageId: string;
+        /** @description How far a saved image is. */
+        ImageState: {
+            /** Format: int64 */
+            done_bytes: number;
+            /** @enum {string} */
+            state: "saving";
+            step: components["schemas"]["SaveStep"];
+            /** Format: int64 */
+            total_bytes?: number | null;
+        } | {
+            /** @enum {string} */
+            state: "ready";
+        } | {
+            failure: components["schemas"]["SaveFailure"];
+            message: string;
+            /** @enum {string} */
+            state: "failed";
+        } | {
+            /** @enum {string} */
+            state: "deleting";
         };
         /** @description An instance as its owner sees it. */
         Instance: {
@@ -1232,7 +1353,11 @@ export interface components {
                 default: boolean;
                 /** @description The full reference, as `create --image` takes it. */
                 reference: string;
-                /** Format: int64 */
+                saved?: components["schemas"]["Saved"] | null;
+                /**
+                 * Format: int64
+                 * @description All of it, as it is stored.
+                 */
                 size_bytes: number;
             }[];
         };
@@ -1388,6 +1513,67 @@ export interface components {
             version: number;
         };
         /**
+         * @description Why an instance was not saved.
+         * @enum {string}
+         */
+        SaveFailure: "no_registry" | "instance_gone" | "registry_unreachable" | "registry_refused" | "registry_full" | "disk_full" | "engine_unreachable" | "cancelled" | "other";
+        /** @description The body of a save. All of it can be left out. */
+        SaveInstance: {
+            /** @description Absolute paths that are left out, of which a part may be `*`; caches and `/tmp` if it is not given. */
+            exclude?: string[] | null;
+            message?: string;
+            /**
+             * @description The image's name; the instance's, in lower case, if it is left out.
+             * @example train
+             */
+            name?: string | null;
+            share?: components["schemas"]["Share"];
+            /** @description Stop the instance once the image is whole, and not if that fails. */
+            stop?: boolean;
+            /** @description Its tag; date and time, such as `20260131-120000`, if it is left out. */
+            tag?: string | null;
+        };
+        /**
+         * @description What a save is doing.
+         * @enum {string}
+         */
+        SaveStep: "waiting" | "looking" | "packing" | "pushing" | "verifying";
+        /** @description What is known of a saved image. */
+        Saved: {
+            /**
+             * Format: int64
+             * @description What of its size is not in its parent.
+             */
+            added_bytes: number;
+            /** @description What it is, once it is whole: `sha256:…`. */
+            digest?: string | null;
+            id: components["schemas"]["ImageId"];
+            instance?: components["schemas"]["InstanceName"] | null;
+            /** Format: int32 */
+            layers: number;
+            /** @description What its user wrote about it. */
+            message: string;
+            /**
+             * @description Its name and tag, unique for its user.
+             * @example train
+             */
+            name: string;
+            /** @description The image that the instance was made from. */
+            parent: string;
+            /** @description Whether it is on the platform's list, where an admin has put it. */
+            platform: boolean;
+            /** @description Whether its user proposes it for the platform's list. */
+            proposed: boolean;
+            share: components["schemas"]["Share"];
+            state: components["schemas"]["ImageState"];
+            /** @example 20260131-1200 */
+            tag: string;
+            /** @description The instances that were made from it, as far as one may see them. */
+            used_by?: string[];
+            /** @description Who saved it. */
+            user: components["schemas"]["UserName"];
+        };
+        /**
          * @description What a token opens.
          * @enum {string}
          */
@@ -1397,6 +1583,11 @@ export interface components {
          * @enum {string}
          */
         SettingSource: "default" | "file" | "environment";
+        /**
+         * @description Who may make instances from a saved image.
+         * @enum {string}
+         */
+        Share: "me" | "group" | "everyone";
         /** @description The body of a sign-in. */
         SignIn: {
             client: components["schemas"]["ClientKind"];
@@ -1415,6 +1606,11 @@ export interface components {
             /** @description The bearer token, for the command line only; a browser gets a cookie that scripts cannot read. */
             token?: string | null;
         };
+        /**
+         * @description What changes are counted from.
+         * @enum {string}
+         */
+        Since: "image" | "last_save";
         /** @description A terminal's size in characters. */
         Size: {
             /** Format: int32 */
@@ -1842,7 +2038,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `event: instance` with an `Instance`, `event: instance_deleted` with `{id}`. The first event is `ready`. Read the lists after each (re)connect: news is not repeated */
+            /** @description `event: instance` with an `Instance`, `event: instance_deleted` with `{id}`, `event: image` with an `Image`, `event: image_deleted` with `{id}`. The first event is `ready`. Read the lists after each (re)connect: news is not repeated */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2094,6 +2290,166 @@ export interface operations {
             };
             /** @description `cluster_unreachable` */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_image: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the reference */
+                image: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Image"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_image: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the reference */
+                image: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description it will be gone soon; one that is being saved is given up */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Image"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `in_use`: instances are made from it */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_image: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the reference */
+                image: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeImage"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Image"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2563,6 +2919,100 @@ export interface operations {
             };
         };
     };
+    instance_changes: {
+        parameters: {
+            query?: {
+                /** @description paths that a save would leave out, with commas between */
+                exclude?: string;
+            };
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description what a save would put into an image */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Changes"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wrong_state` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `bad_value` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cannot_save` */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cluster_unreachable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     exec: {
         parameters: {
             query?: never;
@@ -2875,6 +3325,92 @@ export interface operations {
             };
             /** @description `wrong_state` */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    save_instance: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SaveInstance"];
+            };
+        };
+        responses: {
+            /** @description the instance goes on; the image's `state` tells how far it is */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Image"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wrong_state`, `already_exists`, `being_saved` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `bad_image`, `bad_value` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `no_registry` */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -72,7 +72,7 @@ export function NewInstancePage() {
       ) : (
         // A form that could not learn what the site offers still works: the gateway checks.
         <CreateForm
-          images={images.data ?? []}
+          images={(images.data ?? []).filter(isUsable)}
           largest={largestOf(nodes.data ?? [])}
           source={source.data}
           image={image}
@@ -87,6 +87,11 @@ interface FormProps {
   largest: Largest | null
   source?: Instance
   image?: string
+}
+
+/** One that is still being saved, or was not, cannot be started from. */
+function isUsable({ saved }: Image): boolean {
+  return !saved || saved.state.state === 'ready'
 }
 
 function CreateForm({ images, largest, source, image }: FormProps) {

@@ -1,0 +1,101 @@
+//! Saving an instance as an image, as the gateway asks for it and as envd reports it.
+//!
+//! | call | what it does |
+//! | --- | --- |
+//! | `PUT /v1/saves/{image}` [`PutSave`] | begins to save, or goes on after a restart; answers with a [`SaveState`]. The image's id is the key: the same again changes nothing |
+//! | `GET /v1/saves/{image}` | the [`SaveState`] |
+//! | `DELETE /v1/saves/{image}` | gives up what is not finished, and forgets what is; of one that is not known too |
+//! | `POST /v1/images/remove` [`RemoveImage`] | takes an image out of the registry and off the engine; of one that is gone too |
+//! | `POST /v1/instances/{id}/changes` [`AskChanges`] | what a save would put into the image: [`gateway_api::image::Changes`] |
+//!
+//! envd writes down how far each save is, below the data directory, and so goes on where it was when it was killed.
+
+use gateway_api::{InstanceId, image::SaveFailure};
+use serde::{Deserialize, Serialize};
+
+/// The most bytes of a [`PutSave`] as JSON.
+pub const PUT_SAVE_MAX: usize = 1 << 20;
+
+/// What to save, and as what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PutSave {
+    pub instance: InstanceId,
+    /// The repository in the site's registry, such as `alice/train`.
+    pub repository: String,
+    pub tag: String,
+    /// Files and directories that are left out: absolute paths, of which a part may be `*`.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    pub provenance: Provenance,
+}
+
+/// What the image's annotations say of where it comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    pub author: String,
+    /// The instance's name.
+    pub title: String,
+    #[serde(default)]
+    pub message: String,
+    /// The image that the instance was made from, by name.
+    #[serde(default)]
+    pub base: String,
+}
+
+/// How far a save is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum SaveState {
+    /// What changed is being looked for.
+    Looking,
+    /// The changes are read and compressed.
+    Packing {
+        done_bytes: u64,
+        total_bytes: u64,
+    },
+    Pushing {
+        done_bytes: u64,
+        total_bytes: u64,
+    },
+    /// Everything is asked for again at the registry, and the engine is told.
+    Verifying,
+    Saved(SavedImage),
+    Failed {
+        failure: SaveFailure,
+        message: String,
+    },
+}
+
+/// An image that is in the registry, whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedImage {
+    /// The digest of its manifest.
+    pub digest: String,
+    /// The digest of its config, by which engines know it too.
+    pub config: String,
+    /// All its layers, as they are in the registry.
+    pub size_bytes: u64,
+    /// What of that is new.
+    pub added_bytes: u64,
+    /// How many layers it has.
+    pub layers: u32,
+    /// How long the instance stood still for it.
+    pub frozen_ms: u64,
+}
+
+/// An image to be taken away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoveImage {
+    pub repository: String,
+    pub tag: String,
+    /// What the tag names; what it means at the registry, if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// What of an instance's changes is of interest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskChanges {
+    #[serde(default)]
+    pub exclude: Vec<String>,
+}

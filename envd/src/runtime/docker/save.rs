@@ -1,0 +1,120 @@
+//! What a save needs of the engine: where a container's changes are, what its image is, and archives both ways.
+
+use std::{io, time::Duration};
+
+use bollard::{
+    models::{ContainerInspectResponse, ImageInspect},
+    query_parameters::{ImportImageOptionsBuilder, RemoveImageOptionsBuilder},
+};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use tokio::time::timeout;
+
+use super::{LOOK, PULL_SILENCE, engine};
+use crate::runtime::{BaseImage, Container, RuntimeError, SaveSource, docker::engine::Engine};
+
+/// The storage driver whose way of keeping changes is understood.
+const OVERLAY: &str = "overlay2";
+/// The most that removing a name may take, with the layers that only it held.
+const UNTAG: Duration = Duration::from_mins(2);
+
+pub(super) async fn source(engine: &Engine, container: &Container) -> Result<SaveSource, RuntimeError> {
+    let found = engine
+        .call("look at a container", LOOK, async |docker| docker.inspect_container(&container.id, None).await)
+        .await?;
+    let image = engine
+        .call_unless("look at an image", LOOK, &[404], async |docker| {
+            docker.inspect_image(&container.image.0).await
+        })
+        .await?;
+    let image = image.ok_or_else(|| RuntimeError::ImageNotFound {
+        image: container.image.0.clone(),
+        why: "the instance was made from it, and it was removed from this machine".to_owned(),
+    })?;
+    let mounts = found.mounts.iter().flatten().filter_map(|mount| mount.destination.clone()).collect();
+    let state = found.state.as_ref();
+    let pid = state.filter(|state| state.running == Some(true)).and_then(|state| state.pid);
+    let pid = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|&pid| pid > 0);
+    Ok(SaveSource { upper: upper(found), pid, mounts, base: base(image)? })
+}
+
+fn upper(found: ContainerInspectResponse) -> Option<std::path::PathBuf> {
+    let mut driver = found.graph_driver.filter(|driver| driver.name == OVERLAY)?;
+    driver.data.remove("UpperDir").filter(|path| !path.is_empty()).map(Into::into)
+}
+
+fn base(image: ImageInspect) -> Result<BaseImage, RuntimeError> {
+    let incomplete = || RuntimeError::Engine { why: "an image without id or layers".to_owned() };
+    let config = serde_json::to_value(image.config.unwrap_or_default());
+    Ok(BaseImage {
+        id: image.id.ok_or_else(incomplete)?,
+        architecture: image.architecture.unwrap_or_default(),
+        os: image.os.unwrap_or_default(),
+        variant: image.variant.filter(|variant| !variant.is_empty()),
+        config: config.map_err(|error| RuntimeError::Engine { why: error.to_string() })?,
+        diff_ids: image.root_fs.and_then(|root| root.layers).ok_or_else(incomplete)?,
+    })
+}
+
+pub(super) async fn export_image(
+    engine: &Engine,
+    image: &str,
+) -> Result<impl Stream<Item = Result<Bytes, RuntimeError>> + Send + use<>, RuntimeError> {
+    let docker = engine.docker().await?;
+    let image = image.to_owned();
+    // The stream holds the client, which its own type does not say.
+    Ok(async_stream(docker, image))
+}
+
+fn async_stream(
+    docker: bollard::Docker,
+    image: String,
+) -> impl Stream<Item = Result<Bytes, RuntimeError>> + Send {
+    let (send, receive) = tokio::sync::mpsc::channel(4);
+    let pump = async move {
+        let mut pieces = std::pin::pin!(docker.export_image(&image));
+        while let Some(piece) = pieces.next().await {
+            if send.send(piece.map_err(engine::runtime_error)).await.is_err() {
+                return;
+            }
+        }
+    };
+    futures_util::stream::select(
+        futures_util::stream::once(pump).filter_map(async |()| None),
+        futures_util::stream::unfold(receive, async |mut receive| Some((receive.recv().await?, receive))),
+    )
+}
+
+/// Gives the engine an archive of an image.
+pub(super) async fn load(
+    engine: &Engine,
+    archive: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+) -> Result<(), RuntimeError> {
+    let docker = engine.docker().await?;
+    let options = ImportImageOptionsBuilder::new().quiet(true).build();
+    let mut lines = std::pin::pin!(docker.import_image_stream(options, archive, None));
+    loop {
+        let line =
+            timeout(PULL_SILENCE, lines.next()).await.map_err(|_| engine::too_slow("load", PULL_SILENCE))?;
+        match line {
+            None => return Ok(()),
+            Some(Ok(line)) => {
+                if let Some(error) = line.error_detail.and_then(|detail| detail.message) {
+                    return Err(RuntimeError::Engine { why: error });
+                }
+            }
+            Some(Err(error)) => return Err(engine::runtime_error(error)),
+        }
+    }
+}
+
+/// Takes a name away from an image, and the image with it if it has no other and nobody uses it.
+pub(super) async fn untag(engine: &Engine, reference: &str) -> Result<(), RuntimeError> {
+    let options = RemoveImageOptionsBuilder::new().force(false).noprune(false).build();
+    engine
+        .call_unless("remove an image", UNTAG, &[404, 409], async |docker| {
+            docker.remove_image(reference, Some(options), None).await
+        })
+        .await
+        .map(drop)
+}

@@ -1,0 +1,307 @@
+//! One save, from the first look to the last check. Killed anywhere, it goes on from what its journal says.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter},
+    os::fd::OwnedFd,
+    path::PathBuf,
+    sync::Arc,
+    time::SystemTime,
+};
+
+use envd_api::save::{PutSave, SaveState, SavedImage};
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    SaveError, base,
+    image::{self, Blob, Document},
+    journal::{Journal, Journals, Known, Last, Written},
+    layer::{Layer, content_bytes},
+    load::{self, Bundle},
+    pack::Packer,
+    registry::Registry,
+    rules::Rules,
+    snapshot::{Difference, Snapshot},
+    still::Still,
+    walk::{self, Listing},
+};
+use crate::{
+    node::World,
+    runtime::{BaseImage, Runtime, SaveSource},
+};
+
+/// Engines refuse images with more layers than about this many. A save that would come near starts over from the base.
+const LAYERS_MAX: usize = 100;
+
+/// All that a save needs.
+#[derive(Debug)]
+pub(super) struct Job<R> {
+    pub(super) world: Arc<World<R>>,
+    pub(super) registry: Registry,
+    pub(super) journals: Journals,
+    pub(super) journal: Journal,
+    pub(super) request: PutSave,
+    pub(super) state: watch::Sender<SaveState>,
+    pub(super) cancelled: CancellationToken,
+}
+
+/// What the container is read with, off the threads that everyone shares.
+struct Reading {
+    upper: PathBuf,
+    pid: Option<u32>,
+    rules: Rules,
+    earlier: Option<(Last, Snapshot)>,
+    journal: Journal,
+    base: BaseImage,
+    container: String,
+    state: watch::Sender<SaveState>,
+    cancelled: CancellationToken,
+}
+
+impl<R: Runtime> Job<R> {
+    pub(super) async fn run(self) -> Result<SavedImage, SaveError> {
+        if let Some(done) = self.journal.done()? {
+            return Ok(done);
+        }
+        let written = match self.journal.written()? {
+            Some(written) => written,
+            None => self.read().await?,
+        };
+        let layers = self.push_layers(&written).await?;
+        let config = image::config(&written.base, &layers, written.created);
+        let manifest = image::manifest(&config, &layers, &self.request.provenance, written.created);
+        let PutSave { repository, tag, .. } = &self.request;
+        self.registry.push_bytes(repository, config.bytes.clone(), &config.digest).await?;
+        self.check_not_cancelled()?;
+        self.registry.push_manifest(repository, tag, manifest.bytes.clone()).await?;
+        self.state.send_replace(SaveState::Verifying);
+        self.verify(&layers, &config, &manifest).await?;
+        self.tell_engine(&written, &layers, &config).await;
+        self.journals.note_config(&manifest.digest, &config.digest)?;
+        self.finish(written, &layers, &config, &manifest)
+    }
+
+    fn check_not_cancelled(&self) -> Result<(), SaveError> {
+        if self.cancelled.is_cancelled() { Err(SaveError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Reads the container's changes into the journal.
+    async fn read(&self) -> Result<Written, SaveError> {
+        self.state.send_replace(SaveState::Looking);
+        let instance = &self.request.instance;
+        let container = self.world.runtime.find(instance).await?.ok_or(SaveError::InstanceGone)?;
+        let SaveSource { upper, pid, mounts, base } = self.world.runtime.save_source(&container).await?;
+        let upper = upper.ok_or(SaveError::NoUpper)?;
+        let rules = Rules::new(&mounts, &self.request.exclude)?;
+        let earlier = self.earlier(&container.id, base.diff_ids.len()).await?;
+        let reading = Reading {
+            upper,
+            pid,
+            rules,
+            earlier,
+            journal: self.journal.clone(),
+            base,
+            container: container.id,
+            state: self.state.clone(),
+            cancelled: self.cancelled.clone(),
+        };
+        let written = self.world.tasks.blocking(move || reading.run()).await;
+        written.unwrap_or_else(|| Err(io::Error::other("it panicked").into()))
+    }
+
+    /// The last save of the same container, if the next one can lie on top of it.
+    async fn earlier(
+        &self,
+        container: &str,
+        base_layers: usize,
+    ) -> Result<Option<(Last, Snapshot)>, SaveError> {
+        let instance = &self.request.instance;
+        let Some(last) = self.journals.last(instance) else { return Ok(None) };
+        let is_same = last.container == container && last.exclude == self.request.exclude;
+        if !is_same || base_layers + last.layers.len() + 1 > LAYERS_MAX {
+            return Ok(None);
+        }
+        for layer in &last.layers {
+            let PutSave { repository, .. } = &self.request;
+            if base::find(&self.registry, &self.journals, repository, &layer.diff_id).await?.is_none() {
+                return Ok(None);
+            }
+        }
+        let files = self.journals.last_path(instance).with_extension("files");
+        let read = self.world.tasks.blocking(move || Snapshot::read(&files)).await;
+        Ok(read.and_then(Result::ok).map(|snapshot| (last, snapshot)))
+    }
+
+    async fn push_layers(&self, written: &Written) -> Result<Vec<Blob>, SaveError> {
+        let PutSave { repository, .. } = &self.request;
+        let total_bytes = written.layer.as_ref().map_or(0, |layer| layer.size_bytes);
+        self.state.send_replace(SaveState::Pushing { done_bytes: 0, total_bytes });
+        let (registry, journals) = (&self.registry, &self.journals);
+        let base = base::ensure(&self.world, registry, journals, &self.journal, repository, &written.base);
+        let mut layers = self.unless_cancelled(base).await?;
+        for earlier in &written.earlier {
+            let found = base::find(registry, journals, repository, &earlier.diff_id).await?;
+            layers.push(
+                found.ok_or_else(|| SaveError::Engine("a layer of an earlier save is gone".to_owned()))?,
+            );
+        }
+        if let Some(layer) = &written.layer {
+            if !registry.has_blob(repository, &layer.digest).await? {
+                let state = self.state.clone();
+                let progress = move |done_bytes| {
+                    state.send_replace(SaveState::Pushing { done_bytes, total_bytes });
+                };
+                let blob = self.journal.blob();
+                let push = registry.push_file(repository, &blob, &layer.digest, layer.size_bytes, progress);
+                self.unless_cancelled(async { Ok(push.await?) }).await?;
+            }
+            journals.note(&Known { blob: layer.clone(), repository: repository.clone() })?;
+            layers.push(layer.clone());
+        }
+        Ok(layers)
+    }
+
+    async fn unless_cancelled<T>(
+        &self,
+        work: impl Future<Output = Result<T, SaveError>>,
+    ) -> Result<T, SaveError> {
+        tokio::select! {
+            done = work => done,
+            () = self.cancelled.cancelled() => Err(SaveError::Cancelled),
+        }
+    }
+
+    /// Asks for all of it again, as whoever pulls it will.
+    async fn verify(&self, layers: &[Blob], config: &Document, manifest: &Document) -> Result<(), SaveError> {
+        let PutSave { repository, .. } = &self.request;
+        let found = self.registry.manifest(repository, &manifest.digest).await?;
+        if found != manifest.bytes {
+            return Err(SaveError::Engine("the registry has another manifest than it was given".to_owned()));
+        }
+        for digest in layers.iter().map(|layer| &layer.digest).chain([&config.digest]) {
+            if !self.registry.has_blob(repository, digest).await? {
+                return Err(SaveError::Engine(format!("the registry has lost `{digest}`")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Best effort: an engine that cannot be told so downloads the image when it is first used.
+    async fn tell_engine(&self, written: &Written, layers: &[Blob], config: &Document) {
+        let PutSave { repository, tag, .. } = &self.request;
+        let bundle = Bundle {
+            config: config.clone(),
+            layers: layers.to_vec(),
+            blob: written.layer.as_ref().map(|_| (self.journal.blob(), written.raw_bytes)),
+            reference: format!("{}/{repository}:{tag}", self.registry.address()),
+        };
+        let (archive, fill) = load::archive(bundle);
+        let (filled, loaded) =
+            tokio::join!(self.world.tasks.blocking(fill), self.world.runtime.load(archive));
+        let filled = filled.unwrap_or_else(|| Err(io::Error::other("it panicked")));
+        if let Err(error) = loaded {
+            tracing::warn!(%error, ?filled, image = config.digest, "the engine will download the image itself");
+        }
+    }
+
+    fn finish(
+        self,
+        written: Written,
+        layers: &[Blob],
+        config: &Document,
+        manifest: &Document,
+    ) -> Result<SavedImage, SaveError> {
+        let own = &layers[written.base.diff_ids.len()..];
+        let done = SavedImage {
+            digest: manifest.digest.clone(),
+            config: config.digest.clone(),
+            size_bytes: layers.iter().map(|layer| layer.size_bytes).sum(),
+            added_bytes: own.iter().map(|layer| layer.size_bytes).sum(),
+            layers: u32::try_from(layers.len()).unwrap_or(u32::MAX),
+            frozen_ms: written.frozen_ms,
+        };
+        let last = Last {
+            container: written.container,
+            exclude: self.request.exclude.clone(),
+            layers: own.to_vec(),
+            repository: self.request.repository.clone(),
+        };
+        self.journal.finish(&done, &self.request.instance, &last)?;
+        Ok(done)
+    }
+}
+
+impl Reading {
+    fn run(self) -> Result<Written, SaveError> {
+        let root = walk::open_root(&self.upper)?;
+        let (begun, listing, frozen_ms) = self.list(&root)?;
+        let (difference, earlier) = self.difference(&listing);
+        let mut written = Written {
+            layer: None,
+            raw_bytes: 0,
+            base: self.base.clone(),
+            earlier,
+            container: self.container.clone(),
+            created: Timestamp::now(),
+            frozen_ms,
+        };
+        if !difference.is_empty() {
+            (written.layer, written.raw_bytes) = self.pack(&root, &listing, &difference)?;
+        }
+        Snapshot::of(&listing, begun).write(&self.journal.files())?;
+        self.journal.write_layer(&written)?;
+        Ok(written)
+    }
+
+    /// Lists the files as they are at one moment, when that can be done quickly enough. The first walk only brings what
+    /// the second one needs into memory.
+    fn list(&self, root: &OwnedFd) -> Result<(SystemTime, Listing, u64), SaveError> {
+        let mut still = None;
+        if let Some(pid) = self.pid {
+            walk::walk(root, &self.rules, false)?;
+            still = Still::hold(pid).unwrap_or_else(|error| {
+                tracing::warn!(%error, "the instance cannot be held still");
+                None
+            });
+        }
+        let begun = SystemTime::now();
+        let listing = walk::walk(root, &self.rules, false);
+        let frozen = still.map(Still::release).transpose()?.unwrap_or_default();
+        Ok((begun, listing?, u64::try_from(frozen.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    fn difference(&self, listing: &Listing) -> (Difference, Vec<Blob>) {
+        let on_top = self
+            .earlier
+            .as_ref()
+            .and_then(|(last, snapshot)| Some((snapshot.difference(listing)?, last.layers.clone())));
+        on_top.unwrap_or_else(|| (Snapshot::all(listing), Vec::new()))
+    }
+
+    fn pack(
+        &self,
+        root: &OwnedFd,
+        listing: &Listing,
+        difference: &Difference,
+    ) -> Result<(Option<Blob>, u64), SaveError> {
+        let total_bytes = content_bytes(listing, difference);
+        let mut done_bytes = 0;
+        let progress = |bytes: u64| {
+            if self.cancelled.is_cancelled() {
+                return Err(io::Error::other(SaveError::Cancelled));
+            }
+            done_bytes += bytes;
+            self.state
+                .send_replace(SaveState::Packing { done_bytes: done_bytes.min(total_bytes), total_bytes });
+            Ok(())
+        };
+        let packer = Packer::new(BufWriter::new(File::create(self.journal.blob())?))?;
+        let packer = Layer::new(packer, root, progress).write(listing, difference)?;
+        let (out, done) = packer.finish()?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        let blob = Blob { diff_id: done.diff_id, digest: done.digest, size_bytes: done.size_bytes };
+        Ok((Some(blob), done.raw_bytes))
+    }
+}

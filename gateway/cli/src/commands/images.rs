@@ -1,0 +1,376 @@
+//! `berth save`, `berth images` and `berth image`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use gateway_api::{
+    Code,
+    client::ClientError,
+    image::{ChangeImage, Changes, Image, ImageState, SaveInstance, Saved, Share},
+};
+use jiff::Timestamp;
+
+use super::{Session, list::Json};
+use crate::{
+    failure::{Said, Status},
+    output::{self, Line},
+    size,
+    words::{Title, Words},
+};
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+pub(crate) struct Save {
+    /// The instance
+    #[arg(value_name = "NAME")]
+    instance: String,
+    /// The image's name and tag, or its tag alone [default: the instance's name, and date and time]
+    #[arg(value_name = "[IMAGE:]TAG")]
+    tag: Option<String>,
+    /// What to remember about it
+    #[arg(short, long, value_name = "TEXT", default_value = "")]
+    message: String,
+    /// Leave a path out, instead of caches and /tmp; a part of it may be `*`
+    #[arg(long, value_name = "PATH")]
+    exclude: Vec<String>,
+    /// Leave nothing out
+    #[arg(long, conflicts_with = "exclude")]
+    everything: bool,
+    /// Who may use it
+    #[arg(long, value_enum, default_value_t)]
+    share: ShareWith,
+    /// Stop the instance once the image is whole
+    #[arg(long)]
+    stop: bool,
+    /// Only show what would be in it
+    #[arg(long, conflicts_with_all = ["stop", "wait"])]
+    dry_run: bool,
+    /// Wait until it is done, and fail if it fails
+    #[arg(long)]
+    wait: bool,
+    /// How long to wait
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, requires = "wait")]
+    timeout: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum ShareWith {
+    #[default]
+    Me,
+    Group,
+    Everyone,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageCommand {
+    /// Show everything about a saved image
+    Show(Which),
+    /// Delete saved images, or give up saving them
+    Rm(Images),
+    /// Say who may use a saved image
+    Share(Sharing),
+    /// Propose an image for the platform's list
+    Propose(Proposing),
+    /// Put an image on the platform's list, as an admin
+    Promote(Promoting),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// The image: `NAME:TAG`, `USER/NAME:TAG`, its reference or id
+    image: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Images {
+    /// The images: `NAME:TAG`, `USER/NAME:TAG`, references or ids
+    #[arg(required = true, value_name = "IMAGE")]
+    images: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sharing {
+    /// The image
+    image: String,
+    /// Who may use it
+    #[arg(value_enum)]
+    with: ShareWith,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Proposing {
+    /// The image
+    image: String,
+    /// Take the proposal back
+    #[arg(long)]
+    undo: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Promoting {
+    /// The image
+    image: String,
+    /// Take it off the list
+    #[arg(long)]
+    undo: bool,
+}
+
+impl From<ShareWith> for Share {
+    fn from(with: ShareWith) -> Self {
+        match with {
+            ShareWith::Me => Self::Me,
+            ShareWith::Group => Self::Group,
+            ShareWith::Everyone => Self::Everyone,
+        }
+    }
+}
+
+pub(crate) async fn save(arguments: Save, session: &Session) -> anyhow::Result<Status> {
+    let exclude = match (arguments.everything, arguments.exclude.is_empty()) {
+        (true, _) => Some(Vec::new()),
+        (false, true) => None,
+        (false, false) => Some(arguments.exclude.clone()),
+    };
+    if arguments.dry_run {
+        return preview(&arguments, exclude.as_deref(), session).await;
+    }
+    let (name, tag) = match arguments.tag.as_deref().map(|text| text.rsplit_once(':').ok_or(text)) {
+        None => (None, None),
+        Some(Ok((name, tag))) => (Some(name.to_owned()), Some(tag.to_owned())),
+        Some(Err(tag)) => (None, Some(tag.to_owned())),
+    };
+    let (share, stop) = (arguments.share.into(), arguments.stop);
+    let body = SaveInstance { name, tag, message: arguments.message, exclude, share, stop };
+    let mut image = match session.client.save_instance(&arguments.instance, &body).await {
+        Ok(image) => image,
+        Err(error) => return Err(session.explain(&arguments.instance, error).await),
+    };
+    if arguments.wait {
+        image = wait(session, &image, arguments.timeout).await?;
+    } else if let Some(saved) = &image.saved {
+        output::say(&session.words.being_saved(&full_name(saved)));
+    }
+    if arguments.json {
+        output::json(&image)?;
+    } else {
+        output::data(&image.reference)?;
+    }
+    Ok(Status::DONE)
+}
+
+async fn wait(session: &Session, image: &Image, seconds: u64) -> anyhow::Result<Image> {
+    let words = session.words;
+    let Some(saved) = &image.saved else { return Ok(image.clone()) };
+    let mut line = Line::new();
+    let show = |image: &Image| {
+        if let Some(saved) = &image.saved {
+            let (long, short) = (words.image_state_in_full(&saved.state), words.image_state(&saved.state));
+            line.show(&format!("{}: {long}", full_name(saved)), &format!("{}: {short}", full_name(saved)));
+        }
+    };
+    let done = session.client.wait_for_image(&saved.id, Duration::from_secs(seconds), show).await;
+    let done = done.map_err(|error| gone(words, &full_name(saved), error))?;
+    match done.saved.as_ref().map(|saved| &saved.state) {
+        Some(ImageState::Failed { message, .. }) => {
+            let what = words.not_saved(&full_name(saved), message);
+            Err(Said { what, hint: Some(words.hint_save_again()) }.into())
+        }
+        Some(ImageState::Saving { .. } | ImageState::Ready | ImageState::Deleting) | None => Ok(done),
+    }
+}
+
+/// Somebody has deleted it meanwhile, which gives the save up.
+fn gone(words: Words, name: &str, error: ClientError) -> anyhow::Error {
+    if error.code() == Some(Code::NotFound) {
+        return Said { what: words.save_given_up(name), hint: None }.into();
+    }
+    error.into()
+}
+
+async fn preview(arguments: &Save, exclude: Option<&[String]>, session: &Session) -> anyhow::Result<Status> {
+    let changes = match session.client.changes(&arguments.instance, exclude).await {
+        Ok(changes) => changes,
+        Err(error) => return Err(session.explain(&arguments.instance, error).await),
+    };
+    if arguments.json {
+        output::json(&changes)?;
+    } else {
+        output::data(&changes_text(&changes, session.words))?;
+    }
+    Ok(Status::DONE)
+}
+
+fn changes_text(changes: &Changes, words: Words) -> String {
+    let sized = |path: &gateway_api::image::ChangedPath| {
+        format!("{:>10}  {}", size::display(path.bytes), output::printable(&path.path))
+    };
+    let mut lines = vec![words.changes(changes)];
+    lines.extend(changes.largest.iter().map(sized));
+    let mut section = |title: String, items: Vec<String>| {
+        if !items.is_empty() {
+            lines.push(title);
+            lines.extend(items);
+        }
+    };
+    section(words.left_out(), changes.excluded.iter().map(sized).collect());
+    let indented =
+        |paths: &[String]| paths.iter().map(|path| format!("  {}", output::printable(path))).collect();
+    section(words.not_in_images(), indented(&changes.mounts));
+    section(words.look_secret(), indented(&changes.secrets));
+    lines.join("\n")
+}
+
+pub(crate) async fn images(arguments: &Json, session: &Session) -> anyhow::Result<Status> {
+    let images = session.client.images().await?;
+    if arguments.json {
+        output::json(&images)?;
+    } else {
+        output::data(&table(&images, session.words, Timestamp::now()))?;
+    }
+    Ok(Status::DONE)
+}
+
+pub(crate) async fn image(command: ImageCommand, session: &Session) -> anyhow::Result<Status> {
+    let (client, words) = (&session.client, session.words);
+    let change = |image: String, change: ChangeImage| async move {
+        let image = client.change_image(&image, &change).await?;
+        output::data(&image.reference)?;
+        Ok(Status::DONE)
+    };
+    match command {
+        ImageCommand::Show(Which { image, json }) => {
+            let image = client.image(&image).await?;
+            if json {
+                output::json(&image)?;
+            } else {
+                output::data(&details(&image, words))?;
+            }
+            Ok(Status::DONE)
+        }
+        ImageCommand::Rm(Images { images }) => {
+            let mut status = Status::DONE;
+            for image in images {
+                match client.delete_image(&image).await {
+                    Ok(image) => output::data(&image.reference)?,
+                    Err(error) => {
+                        status = crate::failure::report(&error.into(), words, Status::FAILED);
+                    }
+                }
+            }
+            Ok(status)
+        }
+        ImageCommand::Share(Sharing { image, with }) => {
+            change(image, ChangeImage { share: Some(with.into()), ..ChangeImage::default() }).await
+        }
+        ImageCommand::Propose(Proposing { image, undo }) => {
+            change(image, ChangeImage { proposed: Some(!undo), ..ChangeImage::default() }).await
+        }
+        ImageCommand::Promote(Promoting { image, undo }) => {
+            change(image, ChangeImage { platform: Some(!undo), ..ChangeImage::default() }).await
+        }
+    }
+}
+
+/// The platform's and the saved ones.
+pub(crate) fn table(images: &[Image], words: Words, now: Timestamp) -> String {
+    let row = |image: &Image| {
+        let saved = image.saved.as_ref();
+        [
+            image.reference.clone(),
+            size::display(image.size_bytes),
+            output::age(image.created_at, now),
+            saved.map_or_else(|| words.platform().to_owned(), |saved| saved.user.to_string()),
+            match saved {
+                None => words.yes_default(image.default).to_owned(),
+                Some(saved) => words.image_state(&saved.state).to_owned(),
+            },
+            saved
+                .map(|saved| saved.message.lines().next().unwrap_or_default().to_owned())
+                .unwrap_or_default(),
+        ]
+    };
+    let titles = [Title::Image, Title::Size, Title::Age, Title::User, Title::State, Title::Message];
+    output::table(words, titles, images.iter().map(row))
+}
+
+fn details(image: &Image, words: Words) -> String {
+    let Some(saved) = &image.saved else { return image.reference.clone() };
+    let mut rows = vec![
+        (Title::Image, image.reference.clone()),
+        (Title::State, words.image_state_in_full(&saved.state)),
+        (Title::Size, words.size_of_image(image.size_bytes, saved.added_bytes, saved.layers)),
+        (Title::User, saved.user.to_string()),
+        (Title::Share, words.share(saved.share).to_owned()),
+        (Title::Parent, saved.parent.clone()),
+        (Title::Created, format!("{:.0}", image.created_at)),
+    ];
+    if let Some(instance) = &saved.instance {
+        rows.push((Title::Instance, instance.to_string()));
+    }
+    if !saved.message.is_empty() {
+        rows.push((Title::Message, saved.message.clone()));
+    }
+    if let Some(digest) = &saved.digest {
+        rows.push((Title::Digest, digest.clone()));
+    }
+    if !saved.used_by.is_empty() {
+        rows.push((Title::UsedBy, saved.used_by.join("\n")));
+    }
+    rows.push((Title::Id, saved.id.to_string()));
+    output::details(words, rows)
+}
+
+fn full_name(saved: &Saved) -> String {
+    format!("{}:{}", saved.name, saved.tag)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::words::Language;
+
+    pub(crate) fn saved() -> Image {
+        let json = serde_json::json!({
+            "reference": "localhost:8080/alice/train:1", "size_bytes": 300_000_000, "default": false,
+            "created_at": "2026-01-30T00:00:00Z",
+            "saved": {
+                "id": "img_0190f2c3a1b27cc09d3e5f60718293a4", "user": "alice", "name": "train", "tag": "1",
+                "message": "with apex", "instance": "train", "parent": "localhost/berth/base:12",
+                "digest": "sha256:00", "added_bytes": 2_000_000, "layers": 3, "share": "group",
+                "platform": false, "proposed": false, "state": {"state": "ready"}, "used_by": ["bob/eval"],
+            },
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn an_image_and_its_changes_in_both_languages() {
+        let changes = Changes {
+            files: 12,
+            bytes: 3 << 20,
+            deleted: 1,
+            largest: vec![gateway_api::image::ChangedPath { path: "/opt/x".to_owned(), bytes: 2 << 20 }],
+            mounts: vec!["/userhome".to_owned()],
+            secrets: vec!["/root/.ssh/id_ed25519".to_owned()],
+            ..Changes::default()
+        };
+        let saving = ImageState::Saving {
+            step: gateway_api::image::SaveStep::Packing,
+            done_bytes: 1 << 20,
+            total_bytes: Some(4 << 20),
+        };
+        let mut text = Vec::new();
+        for words in [Language::English, Language::Chinese].map(Words::new) {
+            text.push(details(&saved(), words));
+            text.push(changes_text(&changes, words));
+            text.push(words.image_state_in_full(&saving));
+        }
+        insta::assert_snapshot!(text.join("\n\n"));
+    }
+}

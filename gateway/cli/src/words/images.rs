@@ -1,0 +1,137 @@
+//! Sentences about images and saving.
+
+use gateway_api::image::{Changes, ImageState, SaveStep, Share, Since};
+
+use super::{
+    Language::{Chinese, English},
+    Words,
+};
+use crate::size;
+
+impl Words {
+    pub(crate) fn image_state(self, state: &ImageState) -> &'static str {
+        match state {
+            ImageState::Saving { .. } => self.pick("saving", "保存中"),
+            ImageState::Ready => self.pick("ready", "就绪"),
+            ImageState::Failed { .. } => self.pick("failed", "失败"),
+            ImageState::Deleting => self.pick("deleting", "删除中"),
+        }
+    }
+
+    /// The state with what is known about it.
+    pub(crate) fn image_state_in_full(self, state: &ImageState) -> String {
+        let word = self.image_state(state);
+        let more = match state {
+            ImageState::Saving { step, done_bytes, total_bytes } => {
+                let step = self.step(*step);
+                match total_bytes {
+                    None => step.to_owned(),
+                    Some(total) => format!("{step}, {}", self.part(*done_bytes, *total)),
+                }
+            }
+            ImageState::Failed { message, .. } => message.clone(),
+            ImageState::Ready | ImageState::Deleting => return word.to_owned(),
+        };
+        match self.0 {
+            English => format!("{word}: {more}"),
+            Chinese => format!("{word}：{more}"),
+        }
+    }
+
+    fn step(self, step: SaveStep) -> &'static str {
+        match step {
+            SaveStep::Waiting => self.pick("waiting for the cluster", "等待集群"),
+            SaveStep::Looking => self.pick("looking for changes", "查找改动"),
+            SaveStep::Packing => self.pick("reading and compressing", "读取并压缩"),
+            SaveStep::Pushing => self.pick("sending to the registry", "上传到镜像仓库"),
+            SaveStep::Verifying => self.pick("checking", "校验"),
+        }
+    }
+
+    pub(crate) fn share(self, share: Share) -> &'static str {
+        match share {
+            Share::Me => self.pick("me", "仅自己"),
+            Share::Group => self.pick("my group", "本组"),
+            Share::Everyone => self.pick("everyone", "所有人"),
+        }
+    }
+
+    pub(crate) fn platform(self) -> &'static str {
+        self.pick("platform", "平台")
+    }
+
+    pub(crate) fn yes_default(self, default: bool) -> &'static str {
+        if default { self.pick("default", "默认") } else { "" }
+    }
+
+    pub(crate) fn being_saved(self, name: &str) -> String {
+        match self.0 {
+            English => format!("`{name}` is being saved; `berth image show {name}` tells how far it is"),
+            Chinese => format!("正在保存 `{name}`；`berth image show {name}` 可查看进展"),
+        }
+    }
+
+    pub(crate) fn not_saved(self, instance: &str, why: &str) -> String {
+        match self.0 {
+            English => format!("`{instance}` was not saved: {why}"),
+            Chinese => format!("`{instance}` 未能保存：{why}"),
+        }
+    }
+
+    pub(crate) fn hint_save_again(self) -> String {
+        self.pick(
+            "the instance is as it was; save it again once that is mended",
+            "实例没有变化；排除故障后可再次保存",
+        )
+        .to_owned()
+    }
+
+    pub(crate) fn save_given_up(self, name: &str) -> String {
+        match self.0 {
+            English => format!("`{name}` was deleted before it was saved"),
+            Chinese => format!("`{name}` 在保存完成前已被删除"),
+        }
+    }
+
+    pub(crate) fn size_of_image(self, size_bytes: u64, added_bytes: u64, layers: u32) -> String {
+        let (all, added) = (size::display(size_bytes), size::display(added_bytes));
+        match self.0 {
+            English => format!("{all}, {added} of it new, in {layers} layers"),
+            Chinese => format!("{all}，其中新增 {added}，共 {layers} 层"),
+        }
+    }
+
+    pub(crate) fn changes(self, changes: &Changes) -> String {
+        let (files, bytes, deleted) = (changes.files, size::display(changes.bytes), changes.deleted);
+        match (self.0, changes.since) {
+            (English, Since::Image) => {
+                format!("since its image: {files} files new or changed, {bytes}; {deleted} removed")
+            }
+            (English, Since::LastSave) => {
+                format!("since its last save: {files} files new or changed, {bytes}; {deleted} removed")
+            }
+            (Chinese, Since::Image) => {
+                format!("与原镜像相比：新增或修改 {files} 个文件，共 {bytes}；删除 {deleted} 个")
+            }
+            (Chinese, Since::LastSave) => {
+                format!("与上次保存相比：新增或修改 {files} 个文件，共 {bytes}；删除 {deleted} 个")
+            }
+        }
+    }
+
+    pub(crate) fn left_out(self) -> String {
+        self.pick("left out:", "已排除：").to_owned()
+    }
+
+    pub(crate) fn not_in_images(self) -> String {
+        self.pick("mounted, and so never in an image:", "挂载目录，不会进入镜像：").to_owned()
+    }
+
+    pub(crate) fn look_secret(self) -> String {
+        self.pick(
+            "these look like secrets; whoever may use the image can read them:",
+            "以下文件疑似含有密钥，能使用此镜像的人都能读到：",
+        )
+        .to_owned()
+    }
+}

@@ -1,0 +1,374 @@
+//! Saved images: what users do with them. Acts write a row and return; `reconcile::images` does the rest.
+
+use envd_api::{client::ClientError, save::AskChanges};
+use gateway_api::{
+    Action, ImageId,
+    error::Reason,
+    image::{
+        ChangeImage, Changes, EXCLUDE_DEFAULT, EXCLUDE_MAX, Image, ImageState, MESSAGE_MAX_BYTES,
+        SaveInstance, Saved,
+    },
+};
+use jiff::Timestamp;
+use oci_spec::distribution::Reference;
+
+use super::{App, instances::gibibytes};
+use crate::{
+    auth::{Caller, policy},
+    error::Error,
+    events::What,
+    store::{Added, ImageChange, ImageRow, InstanceRow, NewImage},
+};
+
+impl App {
+    /// Begins to save an instance as an image.
+    pub(crate) async fn save_instance(
+        &self,
+        caller: &Caller,
+        name: &str,
+        wanted: SaveInstance,
+    ) -> Result<Image, Error> {
+        let grant = self.grant(caller, name, Action::Save).await?;
+        let instance = grant.instance();
+        if self.config.registry.is_none() {
+            return Err(Error::NoRegistry);
+        }
+        let image = wanted.name.unwrap_or_else(|| instance.slug.to_string());
+        let tag = wanted.tag.unwrap_or_else(|| Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string());
+        let repository = format!("{}/{image}", caller.user.home);
+        check_name(&repository, &image, &tag)?;
+        check_message(&wanted.message)?;
+        let exclude = exclude(wanted.exclude)?;
+        self.check_quota(caller, instance, &exclude).await?;
+        let id = ImageId::new();
+        let parent = self.shown_image(&instance.spec.image);
+        let new = NewImage {
+            id: &id,
+            user: caller.user.id,
+            repository: &repository,
+            name: &image,
+            tag: &tag,
+            message: &wanted.message,
+            instance: (&instance.id, &instance.name),
+            parent: &parent,
+            exclude: &exclude,
+            share: wanted.share,
+            stop: wanted.stop,
+        };
+        let line = caller
+            .line("instance.save", instance.id.as_str())
+            .with("image", id.as_str())
+            .with("name", format!("{image}:{tag}"))
+            .with("share", wanted.share.word());
+        match self.store.add_image(new, &line).await? {
+            Added::Yes => {}
+            Added::Taken => {
+                return Err(Error::AlreadyExists { kind: "image", name: format!("{image}:{tag}") });
+            }
+            Added::Busy => return Err(Error::BeingSaved { name: instance.name.to_string() }),
+            Added::UserGone => return Err(Error::Unauthenticated),
+        }
+        let row = self.store.image(&id).await?.ok_or_else(|| not_found(&image))?;
+        self.announce_image(&row);
+        self.wake_images.notify_one();
+        Ok(self.view_image(&row, Vec::new()))
+    }
+
+    /// Before any work: what a save may take at most, compression apart.
+    async fn check_quota(
+        &self,
+        caller: &Caller,
+        instance: &InstanceRow,
+        exclude: &[String],
+    ) -> Result<(), Error> {
+        let Some(limit) = self.config.image_quota_bytes else { return Ok(()) };
+        let used = self.store.image_bytes_of(caller.user.id).await?;
+        let wanted = self.changes_of(instance, exclude.to_vec()).await?.bytes;
+        if used.saturating_add(wanted) <= limit {
+            return Ok(());
+        }
+        let [wanted, used, limit] = [wanted, used, limit].map(gibibytes);
+        Err(Error::ImageQuota { wanted, used, limit })
+    }
+
+    /// What a save would put into an image.
+    pub(crate) async fn changes(
+        &self,
+        caller: &Caller,
+        name: &str,
+        exclude_paths: Option<Vec<String>>,
+    ) -> Result<Changes, Error> {
+        let grant = self.grant(caller, name, Action::Save).await?;
+        self.changes_of(grant.instance(), exclude(exclude_paths)?).await
+    }
+
+    async fn changes_of(&self, instance: &InstanceRow, exclude: Vec<String>) -> Result<Changes, Error> {
+        let changes = self.cluster.envd.changes(&instance.id, &AskChanges { exclude }).await;
+        changes.map_err(|error| match error {
+            ClientError::Refused { message, .. } => Error::SaveRefused { why: message },
+            error @ (ClientError::Unreachable { .. } | ClientError::Protocol(_)) => {
+                Error::ClusterUnreachable(error.into())
+            }
+        })
+    }
+
+    /// The saved images that the caller may use or see, newest first.
+    pub(super) async fn saved_images(&self, caller: &Caller) -> Result<Vec<Image>, Error> {
+        let mut rows = self.store.saved_images().await?;
+        rows.retain(|row| policy::may_see_image(caller, row));
+        let instances = self.store.instances().await?;
+        Ok(rows.iter().map(|row| self.view_image(row, users_of(caller, row, &instances))).collect())
+    }
+
+    pub(crate) async fn saved_image(&self, caller: &Caller, name: &str) -> Result<Image, Error> {
+        let row = self.find_image(caller, name).await?;
+        let instances = self.store.instances().await?;
+        Ok(self.view_image(&row, users_of(caller, &row, &instances)))
+    }
+
+    pub(crate) async fn change_image(
+        &self,
+        caller: &Caller,
+        name: &str,
+        wanted: ChangeImage,
+    ) -> Result<Image, Error> {
+        let row = self.find_image(caller, name).await?;
+        policy::change_image(caller, &row, &wanted)?;
+        if wanted == ChangeImage::default() {
+            return Err(Error::unfit("", Reason::NothingToChange));
+        }
+        if let Some(message) = &wanted.message {
+            check_message(message)?;
+        }
+        let mut line = caller.line("image.change", row.id.as_str()).with("name", full_name(&row));
+        if let Some(share) = wanted.share {
+            line = line.with("share", share.word());
+        }
+        for (key, value) in [("proposed", wanted.proposed), ("platform", wanted.platform)] {
+            if let Some(value) = value {
+                line = line.with(key, value.to_string());
+            }
+        }
+        let ChangeImage { share, message, proposed, platform } = wanted;
+        let change = ImageChange { share, message, proposed, platform };
+        self.store.change_image(&row.id, &change, &line).await?;
+        let row = self.store.image(&row.id).await?.ok_or_else(|| not_found(name))?;
+        self.announce_image(&row);
+        self.saved_image(caller, row.id.as_str()).await
+    }
+
+    /// Deletes an image, or gives up saving it.
+    pub(crate) async fn delete_image(&self, caller: &Caller, name: &str) -> Result<Image, Error> {
+        let row = self.find_image(caller, name).await?;
+        policy::delete_image(caller, &row)?;
+        let line = caller.line("image.delete", row.id.as_str()).with("name", full_name(&row));
+        if !self.store.delete_image(&row.id, &line).await? {
+            let instances = self.store.instances().await?;
+            let by = users_of(caller, &row, &instances).join(", ");
+            return Err(Error::ImageInUse { name: full_name(&row), by });
+        }
+        let row = ImageRow { state: ImageState::Deleting, ..row };
+        self.announce_image(&row);
+        self.wake_images.notify_one();
+        Ok(self.view_image(&row, Vec::new()))
+    }
+
+    /// The reference that the cluster is told, for one that a user gave: a saved image by its digest, if they may use
+    /// it, whatever becomes of the tag; any other as it is.
+    pub(crate) async fn authorise_image(&self, caller: &Caller, text: &str) -> Result<String, Error> {
+        let Some(registry) = &self.config.registry else { return Ok(text.to_owned()) };
+        let Ok(reference) = text.parse::<Reference>() else { return Ok(text.to_owned()) };
+        if reference.registry() != registry && reference.registry() != self.registry_name() {
+            return Ok(text.to_owned());
+        }
+        let missing = |why: &str| Error::ImageNotFound { reference: text.to_owned(), why: why.to_owned() };
+        let row = self
+            .store
+            .image_by_name(reference.repository(), reference.tag(), reference.digest())
+            .await?
+            .filter(|row| policy::may_use_image(caller, row))
+            .ok_or_else(|| missing("nobody has saved such an image for you"))?;
+        match (&row.state, &row.digest) {
+            (ImageState::Ready, Some(digest)) => {
+                Ok(format!("{registry}/{}:{}@{digest}", row.repository, row.tag))
+            }
+            (ImageState::Saving { .. }, _) => Err(missing("it is still being saved")),
+            (ImageState::Ready | ImageState::Failed { .. } | ImageState::Deleting, _) => {
+                Err(missing("it was not saved, or is being deleted"))
+            }
+        }
+    }
+
+    /// An image's reference as users know it.
+    pub(crate) fn shown_image(&self, image: &str) -> String {
+        let own = self.config.registry.as_ref().and_then(|registry| {
+            let rest = image.strip_prefix(registry.as_str())?.strip_prefix('/')?;
+            Some(rest.split_once('@').map_or(rest, |(name, _)| name))
+        });
+        own.map_or_else(|| image.to_owned(), |name| format!("{}/{name}", self.registry_name()))
+    }
+
+    /// What stands for the registry in references: where this gateway is.
+    pub(crate) fn registry_name(&self) -> &str {
+        let console = self.addresses.get().map_or("localhost", |addresses| addresses.console.as_str());
+        console.split_once("://").map_or(console, |(_, authority)| authority)
+    }
+
+    pub(crate) fn announce_image(&self, row: &ImageRow) {
+        self.events.tell(row.user_id, What::Image(Box::new(self.view_image(row, Vec::new()))));
+    }
+
+    fn view_image(&self, row: &ImageRow, used_by: Vec<String>) -> Image {
+        Image {
+            reference: format!("{}/{}:{}", self.registry_name(), row.repository, row.tag),
+            size_bytes: row.size_bytes,
+            created_at: row.created_at,
+            default: false,
+            saved: Some(Saved {
+                id: row.id.clone(),
+                user: row.user.clone(),
+                name: row.name.clone(),
+                tag: row.tag.clone(),
+                message: row.message.clone(),
+                instance: row.instance.as_ref().map(|(_, name)| name.clone()),
+                parent: row.parent.clone(),
+                digest: row.digest.clone(),
+                added_bytes: row.added_bytes,
+                layers: row.layers,
+                share: row.share,
+                platform: row.platform,
+                proposed: row.proposed,
+                state: row.state.clone(),
+                used_by,
+            }),
+        }
+    }
+
+    /// By id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the whole reference.
+    async fn find_image(&self, caller: &Caller, text: &str) -> Result<ImageRow, Error> {
+        let row = if let Ok(id) = text.parse::<ImageId>() {
+            self.store.image(&id).await?
+        } else {
+            let whole = format!("{}/", self.registry_name());
+            let name = text.strip_prefix(&whole).unwrap_or(text);
+            let (name, tag) = name.rsplit_once(':').map_or((name, None), |(name, tag)| (name, Some(tag)));
+            let repository =
+                if name.contains('/') { name.to_owned() } else { format!("{}/{name}", caller.user.home) };
+            self.store.image_by_name(&repository, tag, None).await?
+        };
+        match row {
+            Some(row) if policy::may_see_image(caller, &row) => Ok(row),
+            Some(_) => Err(Error::hidden("image", text)),
+            None => Err(not_found(text)),
+        }
+    }
+}
+
+/// The instances that were made from an image: by name those that the caller may see, the others by their user.
+fn users_of(caller: &Caller, row: &ImageRow, instances: &[InstanceRow]) -> Vec<String> {
+    let Some(digest) = &row.digest else { return Vec::new() };
+    let uses = |instance: &&InstanceRow| instance.spec.image.ends_with(digest.as_str());
+    let shown = |instance: &InstanceRow| {
+        if policy::may_see(caller, instance) || policy::owns_image(caller, row) {
+            format!("{}/{}", instance.user, instance.name)
+        } else {
+            instance.user.to_string()
+        }
+    };
+    instances.iter().filter(uses).map(shown).collect()
+}
+
+fn full_name(row: &ImageRow) -> String {
+    format!("{}:{}", row.repository, row.tag)
+}
+
+fn not_found(name: &str) -> Error {
+    Error::not_found("image", name)
+}
+
+/// The names must do in any registry and any client.
+fn check_name(repository: &str, name: &str, tag: &str) -> Result<(), Error> {
+    let bad = |why: &str| {
+        let reference: String =
+            format!("{name}:{tag}").chars().filter(|letter| !letter.is_control()).take(128).collect();
+        Error::BadImage { reference, why: why.to_owned() }
+    };
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
+        return Err(bad("the name has lower-case letters, digits, `.`, `_` and `-`, at most 64 of them"));
+    }
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if tag.is_empty() || tag.len() > 128 || tag.starts_with(['.', '-']) || !tag.bytes().all(word) {
+        return Err(bad("the tag has letters, digits, `.`, `_` and `-`, at most 128 of them"));
+    }
+    let whole = format!("registry.example.org/{repository}:{tag}");
+    whole.parse::<Reference>().map(drop).map_err(|error| bad(&error.to_string()))
+}
+
+fn check_message(message: &str) -> Result<(), Error> {
+    if message.len() > MESSAGE_MAX_BYTES || message.contains('\0') {
+        return Err(Error::BadValue {
+            field: "message",
+            why: format!("it is longer than {MESSAGE_MAX_BYTES} bytes, or holds a NUL"),
+        });
+    }
+    Ok(())
+}
+
+fn exclude(wanted: Option<Vec<String>>) -> Result<Vec<String>, Error> {
+    let exclude = wanted.unwrap_or_else(|| EXCLUDE_DEFAULT.map(str::to_owned).to_vec());
+    let bad = |why: String| Err(Error::BadValue { field: "exclude", why });
+    if exclude.len() > EXCLUDE_MAX {
+        return bad(format!("there are more than {EXCLUDE_MAX} paths"));
+    }
+    for path in &exclude {
+        let odd = |part: &str| matches!(part, "." | "..");
+        let is_path = path.len() > 1 && path.len() < 4096 && path.starts_with('/') && !path.contains('\0');
+        if !is_path || path.split('/').any(odd) {
+            return bad(format!("`{}` is not an absolute path", path.chars().take(64).collect::<String>()));
+        }
+    }
+    Ok(exclude)
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway_api::InstanceName;
+
+    use super::*;
+
+    #[test]
+    fn names_of_images_must_do_everywhere() {
+        let check = |name: &str, tag: &str| check_name(&format!("alice/{name}"), name, tag);
+        for (name, tag) in [("train", "1"), ("train-1", "20260131-120000"), ("a.b_c", "V1.0")] {
+            check(name, tag).unwrap();
+        }
+        for (name, tag) in [
+            ("", "1"),
+            ("Train", "1"),
+            ("a/b", "1"),
+            ("../b", "1"),
+            ("a", ""),
+            ("a", "x y"),
+            ("a", ".1"),
+            ("-a", "1"),
+        ] {
+            assert!(matches!(check(name, tag), Err(Error::BadImage { .. })), "{name}:{tag}");
+        }
+    }
+
+    #[test]
+    fn only_absolute_paths_are_left_out() {
+        assert_eq!(exclude(None).unwrap().len(), EXCLUDE_DEFAULT.len());
+        assert!(exclude(Some(Vec::new())).unwrap().is_empty());
+        for wrong in ["tmp", "/", "", "/a/../b", "/a\0"] {
+            assert!(exclude(Some(vec![wrong.to_owned()])).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_instance_name_is_fit_for_an_image() {
+        let name: InstanceName = "Train_1".parse().unwrap();
+        check_name("alice/x", name.slug().as_str(), "1").unwrap();
+    }
+}

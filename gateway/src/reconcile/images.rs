@@ -1,0 +1,172 @@
+//! Saves: tells the cluster to save what is to be saved, writes down how far it is, and takes away what is to go.
+//!
+//! Whatever is not settled in the store is looked at again and again, and each step can be done twice: a save is asked
+//! for by the image's id, an image that is gone can be removed. An image becomes `ready` only when the cluster says that
+//! the registry has all of it.
+
+use std::{sync::Arc, time::Duration};
+
+use envd_api::{
+    client::ClientError,
+    save::{Provenance, PutSave, RemoveImage, SaveState},
+};
+use gateway_api::{
+    Goal, Status,
+    image::{ImageState, SaveFailure, SaveStep},
+};
+
+use crate::{
+    app::App,
+    error::chain,
+    events::What,
+    store::{ImageRow, Line, StoreError},
+};
+
+/// How often it looks while there is something to do, and while there is not.
+const BUSY: Duration = Duration::from_millis(300);
+const IDLE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, thiserror::Error)]
+enum Interrupted {
+    #[error("the cluster did not answer")]
+    Cluster(#[from] ClientError),
+    #[error("the store did not answer")]
+    Store(#[from] StoreError),
+}
+
+/// Runs until the process stops.
+pub(crate) async fn run(app: Arc<App>) {
+    let stopping = app.tasks.stopping();
+    loop {
+        let pause = match round(&app).await {
+            Ok(true) => BUSY,
+            Ok(false) => IDLE,
+            Err(error) => {
+                tracing::error!(error = chain(&error), "cannot look after images");
+                IDLE
+            }
+        };
+        tokio::select! {
+            () = stopping.cancelled() => return,
+            () = app.wake_images.notified() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// One look at all that is not settled; whether something was.
+async fn round(app: &App) -> Result<bool, StoreError> {
+    let rows = app.store.unsettled_images().await?;
+    let busy = !rows.is_empty();
+    for row in rows {
+        let id = row.id.clone();
+        let step = match &row.state {
+            ImageState::Saving { .. } => follow(app, row).await,
+            ImageState::Ready | ImageState::Failed { .. } => settle(app, row).await,
+            ImageState::Deleting => remove(app, row).await,
+        };
+        match step {
+            Ok(()) => {}
+            Err(Interrupted::Store(error)) => return Err(error),
+            // It is asked again; that the cluster is away everyone can see.
+            Err(Interrupted::Cluster(error)) => {
+                tracing::debug!(image = %id, error = chain(&error), "the cluster did not do it");
+            }
+        }
+    }
+    Ok(busy)
+}
+
+/// Asks for a save, which also says how far it is.
+async fn follow(app: &App, row: ImageRow) -> Result<(), Interrupted> {
+    let Some((instance, title)) = row.instance.clone() else { return Ok(()) };
+    let request = PutSave {
+        instance,
+        repository: row.repository.clone(),
+        tag: row.tag.clone(),
+        exclude: row.exclude.clone(),
+        provenance: Provenance {
+            author: row.user.to_string(),
+            title: title.to_string(),
+            message: row.message.clone(),
+            base: row.parent.clone(),
+        },
+    };
+    let state = match app.cluster.envd.put_save(&row.id, &request).await {
+        Ok(state) => state,
+        Err(ClientError::Refused { message, status, .. }) if status.is_client_error() => {
+            let failure =
+                if message.contains("no registry") { SaveFailure::NoRegistry } else { SaveFailure::Other };
+            SaveState::Failed { failure, message }
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let state = match state {
+        SaveState::Saved(saved) => {
+            let line = Line::by_system("image.saved", row.id.as_str())
+                .with("name", format!("{}:{}", row.repository, row.tag))
+                .with("digest", saved.digest.clone());
+            if app.store.finish_image(&row.id, &saved, &line).await?
+                && let Some(row) = app.store.image(&row.id).await?
+            {
+                app.announce_image(&row);
+                return settle(app, row).await;
+            }
+            return Ok(());
+        }
+        SaveState::Failed { failure, message } => ImageState::Failed { failure, message },
+        SaveState::Looking => saving(SaveStep::Looking, 0, None),
+        SaveState::Packing { done_bytes, total_bytes } => {
+            saving(SaveStep::Packing, done_bytes, Some(total_bytes))
+        }
+        SaveState::Pushing { done_bytes, total_bytes } => {
+            saving(SaveStep::Pushing, done_bytes, Some(total_bytes))
+        }
+        SaveState::Verifying => saving(SaveStep::Verifying, 0, None),
+    };
+    if state != row.state && app.store.set_image_state(&row.id, &state).await? {
+        app.announce_image(&ImageRow { state, ..row });
+    }
+    Ok(())
+}
+
+fn saving(step: SaveStep, done_bytes: u64, total_bytes: Option<u64>) -> ImageState {
+    ImageState::Saving { step, done_bytes, total_bytes }
+}
+
+/// A save is over: the instance is stopped if that was wanted and the image is whole, and the cluster may forget it.
+async fn settle(app: &App, row: ImageRow) -> Result<(), Interrupted> {
+    if row.stop && row.state == ImageState::Ready {
+        stop(app, &row).await?;
+    }
+    app.cluster.envd.forget_save(&row.id).await?;
+    Ok(app.store.settle_image(&row.id).await?)
+}
+
+async fn stop(app: &App, row: &ImageRow) -> Result<(), Interrupted> {
+    let Some((id, _)) = &row.instance else { return Ok(()) };
+    while let Some(instance) = app.store.instance(id).await? {
+        if instance.goal != Goal::Running {
+            break;
+        }
+        let line = Line::by_system("instance.stop", instance.id.as_str()).with("image", row.id.as_str());
+        let (goal, status) = (Goal::Stopped, Status::Stopping);
+        if app.store.set_goal(&instance.id, instance.generation, goal, &status, &line).await? {
+            let generation = instance.generation + 1;
+            app.announce(crate::store::InstanceRow { goal, generation, status, ..instance });
+            app.wake.notify_one();
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Out of the cluster, out of the registry, out of the store, in this order.
+async fn remove(app: &App, row: ImageRow) -> Result<(), Interrupted> {
+    app.cluster.envd.forget_save(&row.id).await?;
+    let ImageRow { repository, tag, digest, .. } = row.clone();
+    app.cluster.envd.remove_image(&RemoveImage { repository, tag, digest }).await?;
+    app.store.forget_image(&row.id).await?;
+    app.events.tell(row.user_id, What::ImageDeleted(row.id));
+    Ok(())
+}

@@ -1,0 +1,328 @@
+//! The table of saved images.
+//!
+//! Users' acts add a row, change who may use it, and mark it for deletion; what the cluster reports about the save moves
+//! it from `saving` to `ready` or `failed`. Whatever is not settled is the business of `reconcile::images`.
+
+use envd_api::save::SavedImage;
+use gateway_api::{
+    ImageId, InstanceId, InstanceName, UserName,
+    image::{ImageState, SaveStep, Share},
+};
+use jiff::Timestamp;
+use sqlx::{Row as _, sqlite::SqliteRow};
+
+use super::{GroupId, Line, Store, StoreError, UserId, audit, now, readable, time};
+
+/// An image as the store keeps one.
+#[derive(Debug, Clone)]
+pub(crate) struct ImageRow {
+    pub(crate) id: ImageId,
+    pub(crate) user_id: UserId,
+    pub(crate) user: UserName,
+    /// The group that its user is in now.
+    pub(crate) group_id: GroupId,
+    pub(crate) repository: String,
+    pub(crate) name: String,
+    pub(crate) tag: String,
+    pub(crate) message: String,
+    /// What it was saved from; `None` for an image that was pushed.
+    pub(crate) instance: Option<(InstanceId, InstanceName)>,
+    pub(crate) parent: String,
+    pub(crate) exclude: Vec<String>,
+    pub(crate) share: Share,
+    pub(crate) platform: bool,
+    pub(crate) proposed: bool,
+    pub(crate) stop: bool,
+    pub(crate) state: ImageState,
+    pub(crate) digest: Option<String>,
+    pub(crate) size_bytes: u64,
+    pub(crate) added_bytes: u64,
+    pub(crate) layers: u32,
+    pub(crate) created_at: Timestamp,
+}
+
+/// An image that is to be saved.
+#[derive(Debug)]
+pub(crate) struct NewImage<'a> {
+    pub(crate) id: &'a ImageId,
+    pub(crate) user: UserId,
+    pub(crate) repository: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) tag: &'a str,
+    pub(crate) message: &'a str,
+    pub(crate) instance: (&'a InstanceId, &'a InstanceName),
+    pub(crate) parent: &'a str,
+    pub(crate) exclude: &'a [String],
+    pub(crate) share: Share,
+    pub(crate) stop: bool,
+}
+
+/// What changes about an image. What is `None` stays.
+#[derive(Debug, Default)]
+pub(crate) struct ImageChange {
+    pub(crate) share: Option<Share>,
+    pub(crate) message: Option<String>,
+    pub(crate) proposed: Option<bool>,
+    pub(crate) platform: Option<bool>,
+}
+
+/// What an image that cannot be added stands against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Added {
+    Yes,
+    /// The user has one of that name and tag.
+    Taken,
+    /// The instance is being saved already.
+    Busy,
+    UserGone,
+}
+
+/// `select` of all that [`image`] reads, with the rest of the statement.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "select images.*, users.name as user_name, users.group_id
+             from images join users on users.id = images.user_id ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Adds an image that is to be saved. One of that name that failed makes room for it.
+    pub(crate) async fn add_image(&self, new: NewImage<'_>, line: &Line) -> Result<Added, StoreError> {
+        let state = ImageState::Saving { step: SaveStep::Waiting, done_bytes: 0, total_bytes: None };
+        let mut change = self.change().await?;
+        let busy = sqlx::query("select 1 from images where instance_id = ? and phase = 'saving'")
+            .bind(new.instance.0.as_str())
+            .fetch_optional(&mut *change)
+            .await?;
+        if busy.is_some() {
+            return Ok(Added::Busy);
+        }
+        sqlx::query(
+            "delete from images where user_id = ? and name = ? and tag = ? and phase = 'failed' and settled = 1",
+        )
+        .bind(new.user.0)
+        .bind(new.name)
+        .bind(new.tag)
+        .execute(&mut *change)
+        .await?;
+        let done = sqlx::query(
+            "insert into images (id, user_id, repository, name, tag, message, instance_id, instance_name, parent,
+                                 exclude, share, stop, state, phase, created_at)
+             select ?1, id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'saving', ?14
+             from users where id = ?2 and removed_at is null",
+        )
+        .bind(new.id.as_str())
+        .bind(new.user.0)
+        .bind(new.repository)
+        .bind(new.name)
+        .bind(new.tag)
+        .bind(new.message)
+        .bind(new.instance.0.as_str())
+        .bind(new.instance.1.as_str())
+        .bind(new.parent)
+        .bind(readable(serde_json::to_string(new.exclude))?)
+        .bind(new.share.word())
+        .bind(new.stop)
+        .bind(readable(serde_json::to_string(&state))?)
+        .bind(now())
+        .execute(&mut *change)
+        .await
+        .map_err(StoreError::from);
+        match done {
+            Ok(done) if done.rows_affected() == 0 => return Ok(Added::UserGone),
+            Ok(_) => {}
+            Err(StoreError::Taken) => return Ok(Added::Taken),
+            Err(error) => return Err(error),
+        }
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
+        Ok(Added::Yes)
+    }
+
+    pub(crate) async fn image(&self, id: &ImageId) -> Result<Option<ImageRow>, StoreError> {
+        let row =
+            sqlx::query(select!("where images.id = ?")).bind(id.as_str()).fetch_optional(&self.pool).await?;
+        row.as_ref().map(image).transpose()
+    }
+
+    /// By where it is in the registry, and its tag or digest there.
+    pub(crate) async fn image_by_name(
+        &self,
+        repository: &str,
+        tag: Option<&str>,
+        digest: Option<&str>,
+    ) -> Result<Option<ImageRow>, StoreError> {
+        let row = sqlx::query(select!(
+            "where repository = ?1 and (?2 is null or tag = ?2) and (?3 is null or digest = ?3)
+             order by images.id desc limit 1"
+        ))
+        .bind(repository)
+        .bind(tag)
+        .bind(digest)
+        .fetch_optional(&self.pool)
+        .await?;
+        row.as_ref().map(image).transpose()
+    }
+
+    /// All, newest first.
+    pub(crate) async fn saved_images(&self) -> Result<Vec<ImageRow>, StoreError> {
+        let rows = sqlx::query(select!("order by images.id desc")).fetch_all(&self.pool).await?;
+        rows.iter().map(image).collect()
+    }
+
+    /// Those about which something is still to be done.
+    pub(crate) async fn unsettled_images(&self) -> Result<Vec<ImageRow>, StoreError> {
+        let rows = sqlx::query(select!("where settled = 0 order by images.id")).fetch_all(&self.pool).await?;
+        rows.iter().map(image).collect()
+    }
+
+    /// The bytes of all images that a user has saved.
+    pub(crate) async fn image_bytes_of(&self, user: UserId) -> Result<u64, StoreError> {
+        let row = sqlx::query("select coalesce(sum(added_bytes), 0) as bytes from images where user_id = ?")
+            .bind(user.0)
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(row.try_get::<i64, _>("bytes")?.cast_unsigned())
+    }
+
+    pub(crate) async fn change_image(
+        &self,
+        id: &ImageId,
+        wanted: &ImageChange,
+        line: &Line,
+    ) -> Result<(), StoreError> {
+        let mut change = self.change().await?;
+        sqlx::query(
+            "update images set share = coalesce(?2, share), message = coalesce(?3, message),
+                               proposed = coalesce(?4, proposed), platform = coalesce(?5, platform)
+             where id = ?1",
+        )
+        .bind(id.as_str())
+        .bind(wanted.share.map(Share::word))
+        .bind(wanted.message.as_deref())
+        .bind(wanted.proposed)
+        .bind(wanted.platform)
+        .execute(&mut *change)
+        .await?;
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
+        Ok(())
+    }
+
+    /// Marks an image for deletion, unless an instance is made from it.
+    pub(crate) async fn delete_image(&self, id: &ImageId, line: &Line) -> Result<bool, StoreError> {
+        let mut change = self.change().await?;
+        let done = sqlx::query(
+            "update images set state = ?2, phase = 'deleting', settled = 0
+             where id = ?1 and (digest is null or not exists (
+                 select 1 from instances where instr(json_extract(spec, '$.image'), '@' || digest) > 0))",
+        )
+        .bind(id.as_str())
+        .bind(readable(serde_json::to_string(&ImageState::Deleting))?)
+        .execute(&mut *change)
+        .await?;
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
+        Ok(true)
+    }
+
+    /// How far a save is, as the cluster says. `false`: it is over already, or is to be deleted.
+    pub(crate) async fn set_image_state(&self, id: &ImageId, state: &ImageState) -> Result<bool, StoreError> {
+        let done = sqlx::query("update images set state = ?, phase = ? where id = ? and phase = 'saving'")
+            .bind(readable(serde_json::to_string(state))?)
+            .bind(state.word())
+            .bind(id.as_str())
+            .execute(&self.reports)
+            .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// The image is whole.
+    pub(crate) async fn finish_image(
+        &self,
+        id: &ImageId,
+        saved: &SavedImage,
+        line: &Line,
+    ) -> Result<bool, StoreError> {
+        let mut change = self.change().await?;
+        let done = sqlx::query(
+            "update images set state = ?2, phase = 'ready', digest = ?3, size_bytes = ?4, added_bytes = ?5,
+                               layers = ?6
+             where id = ?1 and phase = 'saving'",
+        )
+        .bind(id.as_str())
+        .bind(readable(serde_json::to_string(&ImageState::Ready))?)
+        .bind(&saved.digest)
+        .bind(saved.size_bytes.cast_signed())
+        .bind(saved.added_bytes.cast_signed())
+        .bind(saved.layers)
+        .execute(&mut *change)
+        .await?;
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
+        Ok(true)
+    }
+
+    /// Nothing is left to do for an image.
+    pub(crate) async fn settle_image(&self, id: &ImageId) -> Result<(), StoreError> {
+        sqlx::query("update images set settled = 1, stop = 0 where id = ? and phase in ('ready', 'failed')")
+            .bind(id.as_str())
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
+    /// Forgets an image that is gone.
+    pub(crate) async fn forget_image(&self, id: &ImageId) -> Result<(), StoreError> {
+        sqlx::query("delete from images where id = ? and phase = 'deleting'")
+            .bind(id.as_str())
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+}
+
+fn image(row: &SqliteRow) -> Result<ImageRow, StoreError> {
+    let text = |column| row.try_get::<&str, _>(column);
+    let bytes = |column| row.try_get::<i64, _>(column).map(i64::cast_unsigned);
+    Ok(ImageRow {
+        id: readable(text("id")?.parse())?,
+        user_id: UserId(row.try_get("user_id")?),
+        user: readable(text("user_name")?.parse())?,
+        group_id: GroupId(row.try_get("group_id")?),
+        repository: row.try_get("repository")?,
+        name: row.try_get("name")?,
+        tag: row.try_get("tag")?,
+        message: row.try_get("message")?,
+        instance: match (row.try_get::<Option<&str>, _>("instance_id")?, row.try_get("instance_name")?) {
+            (Some(id), Some(name)) => Some((readable(id.parse())?, readable(str::parse(name))?)),
+            _ => None,
+        },
+        parent: row.try_get("parent")?,
+        exclude: readable(serde_json::from_str(text("exclude")?))?,
+        share: match text("share")? {
+            "me" => Share::Me,
+            "group" => Share::Group,
+            "everyone" => Share::Everyone,
+            other => return readable(Err(format!("the share `{other}`"))),
+        },
+        platform: row.try_get("platform")?,
+        proposed: row.try_get("proposed")?,
+        stop: row.try_get("stop")?,
+        state: readable(serde_json::from_str(text("state")?))?,
+        digest: row.try_get("digest")?,
+        size_bytes: bytes("size_bytes")?,
+        added_bytes: bytes("added_bytes")?,
+        layers: row.try_get("layers")?,
+        created_at: time(row.try_get("created_at")?)?,
+    })
+}

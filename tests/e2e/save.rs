@@ -1,0 +1,297 @@
+//! An instance saved as an image, and what becomes of the image.
+
+use gateway_api::{
+    Code, CreateInstance, Goal,
+    client::Client,
+    image::{ChangeImage, Image, ImageState, SaveFailure, SaveInstance, Saved, Share},
+};
+use tests::{
+    LIMIT, OrFail as _, Registry, Setup, World,
+    engine::{self, LocalImage},
+    wait_until, wanted,
+};
+
+/// A site with a registry, and an instance of a small image.
+struct Site {
+    world: World,
+    registry: Registry,
+    base: LocalImage,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let registry = Registry::start().await;
+        let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
+        Self { world, registry, base: LocalImage::busybox() }
+    }
+
+    async fn instance(&self, name: &str) {
+        let image = self.base.reference();
+        self.world.berth(&["create", name, "--image", image, "--wait"]).await.succeeded();
+    }
+
+    async fn exec(&self, name: &str, line: &str) -> String {
+        self.world.berth(&["exec", name, "--", "sh", "-c", line]).await.succeeded()
+    }
+
+    /// Saves with `--wait` and gives the image back.
+    async fn save(&self, arguments: &[&str]) -> Image {
+        let all: Vec<_> = ["save"].iter().chain(arguments).chain(&["--wait", "--json"]).copied().collect();
+        let json = self.world.berth(&all).await.succeeded();
+        serde_json::from_str(&json).or_fail("read an image")
+    }
+
+    /// The image as any engine gets it: by name from the registry, with none of it here before.
+    fn pull(&self, image: &Image) -> String {
+        let saved = saved(image);
+        let (address, user) = (self.registry.address(), &saved.user);
+        let tag = format!("{address}/{user}/{}:{}", saved.name, saved.tag);
+        engine::docker(&["rmi", "--force", &tag]);
+        let digest = saved.digest.as_deref().or_fail("find a digest");
+        let reference = format!("{address}/{user}/{}@{digest}", saved.name);
+        engine::docker(&["pull", "--quiet", &reference]);
+        reference
+    }
+}
+
+fn saved(image: &Image) -> &Saved {
+    image.saved.as_ref().or_fail("find what is known of a saved image")
+}
+
+async fn state(client: &Client, image: &Image) -> ImageState {
+    let image = client.image(saved(image).id.as_str()).await.or_fail("show an image");
+    saved(&image).state.clone()
+}
+
+#[tokio::test]
+async fn a_saved_image_is_listed_starts_at_once_and_goes_when_nobody_uses_it() {
+    let site = Site::start().await;
+    site.instance("train").await;
+    site.exec("train", "echo kept > /kept; echo secret > /userhome/mine; echo gone > /tmp/gone").await;
+    let image = site.save(&["train", "1", "--message", "with apex"]).await;
+    let about = saved(&image);
+    assert_eq!(
+        (about.name.as_str(), about.tag.as_str(), about.message.as_str()),
+        ("train", "1", "with apex")
+    );
+    assert_eq!(about.parent, site.base.reference());
+    assert!(site.world.berth(&["images"]).await.succeeded().contains(&image.reference));
+
+    let create = ["create", "again", "--image", &image.reference, "--wait"];
+    site.world.berth(&create).await.succeeded();
+    assert_eq!(site.exec("again", "cat /kept; ls /tmp").await, "kept\n");
+    let again = site.world.client().instance("again").await.or_fail("show an instance");
+    assert_eq!(again.image, image.reference, "as its user knows it");
+
+    let (_, said) = site.world.berth(&["image", "rm", "train:1"]).await.ended(1);
+    assert!(said.contains("admin/again"), "{said}");
+    site.world.berth(&["rm", "again", "--wait"]).await.succeeded();
+    site.world.berth(&["image", "rm", "train:1"]).await.succeeded();
+    let client = site.world.client();
+    wait_until("the image is gone", LIMIT, async || {
+        let images = client.images().await.or_fail("list images");
+        images.iter().all(|image| image.saved.is_none()).then_some(())
+    })
+    .await;
+    let (_, said) = site.world.berth(&create).await.ended(1);
+    assert!(said.contains("nobody has saved such an image"), "{said}");
+}
+
+#[tokio::test]
+async fn later_saves_write_only_what_changed() {
+    let site = Site::start().await;
+    site.instance("train").await;
+    site.exec("train", "dd if=/dev/urandom of=/large bs=1M count=8; mkdir /d; echo 1 > /d/a; echo 1 > /d/b")
+        .await;
+    // What changed at the moment of a save is not relied on at the next.
+    let old = "while [ $(($(date +%s) - $(stat -c %Z /d/b))) -lt 2 ]; do sleep 1; done";
+    site.exec("train", old).await;
+    let first = saved(&site.save(&["train", "1"]).await).added_bytes;
+    assert!(first > 8 << 20);
+    site.exec("train", "echo 2 > /d/a; rm /d/b; echo new > /d/c").await;
+    let second = saved(&site.save(&["train", "2"]).await).added_bytes;
+    assert!(second - first < 100 << 10, "{} bytes for a small change", second - first);
+    site.exec("train", "mv /d /e; mkdir /d; echo 3 > /d/a").await;
+    let third = site.save(&["train", "3"]).await;
+    let added = saved(&third).added_bytes - second;
+    assert!(added < 100 << 10, "{added} bytes for a small change");
+    let reference = site.pull(&third);
+    let line = "cat /d/a /e/a /e/c; ls /d /e; wc -c < /large";
+    let seen = engine::docker(&["run", "--rm", "--entrypoint", "sh", &reference, "-c", line]);
+    assert_eq!(seen, "3\n2\nnew\n/d:\na\n\n/e:\na\nc\n8388608");
+    engine::docker(&["rmi", "--force", &reference]);
+}
+
+#[tokio::test]
+async fn every_attribute_of_every_file_comes_back() {
+    let site = Site::start().await;
+    // The default image has Python.
+    site.world.berth(&["create", "train", "--memory", "512M", "--wait"]).await.succeeded();
+    let script = include_str!("attributes.py");
+    let made = ["exec", "train", "--", "python3", "-c", script, "make", "10000"];
+    let made = site.world.berth(&made).await.succeeded();
+    assert!(made.starts_with("False ['new']"), "{}", &made[..80]);
+    let image = site.save(&["train", "--everything"]).await;
+    let reference = site.pull(&image);
+    let run = ["run", "--rm", "--user", "0", "--entrypoint", "python3", &reference, "-c", script, "tell"];
+    let seen = engine::docker(&run);
+    for (made, seen) in made.lines().zip(seen.lines()) {
+        assert_eq!(made, seen);
+    }
+    assert_eq!(made.lines().count(), seen.lines().count());
+    engine::docker(&["rmi", "--force", &reference]);
+}
+
+#[tokio::test]
+async fn nothing_of_ours_and_nothing_that_is_mounted_is_in_any_blob() {
+    let site = Site::start().await;
+    let canary = format!("canary-{}", rand::random::<u64>());
+    let (image, variable) = (site.base.reference(), format!("SECRET={canary}"));
+    site.world.berth(&["create", "train", "--image", image, "--env", &variable, "--wait"]).await.succeeded();
+    site.exec("train", &format!("echo {canary} > /userhome/mine; echo hello > /public")).await;
+    let image = site.save(&["train", "1"]).await;
+    let reference = site.pull(&image);
+    // Layers are compressed in the registry: the engine's own archive of the image is not.
+    let all = site.registry.files().join("all.tar");
+    engine::docker(&["save", "--output", &all.display().to_string(), &reference]);
+    let archive = std::fs::read(&all).or_fail("read an archive");
+    let has = |text: &str| archive.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(has("hello"), "the check itself");
+    for text in [canary.as_str(), "berth.instance", "berth.cluster", ".berth", site.world.token()] {
+        assert!(!has(text), "{text}");
+    }
+    let config = engine::docker(&["inspect", "--format", "{{json .Config}}", &reference]);
+    let base = engine::docker(&["inspect", "--format", "{{json .Config}}", site.base.reference()]);
+    assert_eq!(config, base, "how it runs is as in the image that it came from");
+    engine::docker(&["rmi", "--force", &reference]);
+}
+
+#[tokio::test]
+async fn who_may_use_an_image() {
+    let site = Site::start().await;
+    site.instance("train").await;
+    let image = site.save(&["train", "1"]).await;
+    let (owner, bob) = (site.world.client(), site.world.person("bob").await);
+    let create = CreateInstance { image: Some(image.reference.clone()), ..wanted("mine") };
+    let refused = bob.create_instance(&create).await.err().or_fail("be refused");
+    assert_eq!(refused.code(), Some(Code::ImageNotFound));
+    // Nor by the registry's own address, which would pass the check on names by.
+    let tag = format!("{}/admin/train:1", site.registry.address());
+    let inside = CreateInstance { image: Some(tag), ..wanted("mine") };
+    let refused = bob.create_instance(&inside).await.err().or_fail("be refused");
+    assert_eq!(refused.code(), Some(Code::ImageNotFound));
+    let id = saved(&image).id.as_str();
+    assert_eq!(bob.image(id).await.err().or_fail("be refused").code(), Some(Code::NotFound));
+
+    let share = ChangeImage { share: Some(Share::Everyone), ..ChangeImage::default() };
+    let refused = bob.change_image(id, &share).await.err().or_fail("be refused");
+    assert_eq!(refused.code(), Some(Code::NotFound));
+    owner.change_image(id, &share).await.or_fail("share an image");
+    bob.create_instance(&create).await.or_fail("use a shared image");
+    let refused = bob.delete_image(id).await.err().or_fail("be refused");
+    assert_eq!(refused.code(), Some(Code::Forbidden));
+}
+
+#[tokio::test]
+async fn a_registry_that_is_down_fails_the_save_and_keeps_the_instance() {
+    let mut site = Site::start().await;
+    site.instance("train").await;
+    site.exec("train", "echo 1 > /kept").await;
+    site.registry.kill();
+    let (_, said) = site.world.berth(&["save", "train", "1", "--stop", "--wait"]).await.ended(1);
+    assert!(said.contains("does not answer") && said.contains("the instance is as it was"), "{said}");
+    let instance = site.world.client().instance("train").await.or_fail("show an instance");
+    assert_eq!(instance.goal, Goal::Running, "it is stopped only when its image is whole");
+
+    site.registry.start_again().await;
+    let image = site.save(&["train", "1", "--stop"]).await;
+    assert_eq!(saved(&image).state, ImageState::Ready);
+    wait_until("it was stopped", LIMIT, async || {
+        let instance = site.world.client().instance("train").await.or_fail("show an instance");
+        (instance.goal == Goal::Stopped).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_site_without_a_registry_says_so() {
+    let world = World::start().await;
+    world.berth(&["create", "train", "--wait"]).await.succeeded();
+    let refused = world.client().save_instance("train", &SaveInstance::default()).await;
+    assert_eq!(refused.err().or_fail("be refused").code(), Some(Code::NoRegistry));
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_name_is_refused_before_any_work() {
+    let site = Site::start().await;
+    site.instance("train").await;
+    for tag in ["a b", "bob/train:1", "Train:1", "../x:1", ".x", "train:"] {
+        let (_, said) = site.world.berth(&["save", "train", tag]).await.ended(1);
+        assert!(said.contains("is not an image reference"), "{tag}: {said}");
+    }
+    let (_, said) = site.world.berth(&["save", "train", "--exclude", "tmp"]).await.ended(1);
+    assert!(said.contains("absolute path"), "{said}");
+    let images = site.world.client().images().await.or_fail("list images");
+    assert!(images.iter().all(|image| image.saved.is_none()), "{images:?}");
+}
+
+#[tokio::test]
+async fn a_save_survives_kills_of_both_programs_or_says_why_it_did_not() {
+    let mut site = Site::start().await;
+    site.instance("train").await;
+    site.exec("train", "dd if=/dev/urandom of=/large bs=1M count=64; sleep 1").await;
+    let client = site.world.client();
+    for round in 0..6 {
+        let tag = format!("kill-{round}");
+        let wish = SaveInstance {
+            tag: Some(tag),
+            exclude: Some(vec![format!("/x{round}")]),
+            ..SaveInstance::default()
+        };
+        let image = client.save_instance("train", &wish).await.or_fail("begin to save");
+        // At another point of the save each time.
+        let passed = std::time::Duration::from_millis(rand::random_range(0..1500));
+        tokio::time::sleep(passed).await;
+        if round % 2 == 0 {
+            site.world.kill_envd();
+            site.world.start_envd().await;
+        } else {
+            site.world.kill_gateway();
+            site.world.start_gateway().await;
+        }
+        let ended = wait_until("the save has ended", LIMIT, async || {
+            let image = client.image(saved(&image).id.as_str()).await.ok()?;
+            (!saved(&image).state.is_passing()).then_some(image)
+        })
+        .await;
+        assert_eq!(saved(&ended).state, ImageState::Ready, "after {passed:?}");
+        let reference = site.pull(&ended);
+        engine::docker(&["rmi", "--force", &reference]);
+    }
+    wait_until("no journal is left", LIMIT, async || {
+        let left = std::fs::read_dir(site.world.data().join("save")).or_fail("look at the journals");
+        let mut left = left.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("img_"));
+        left.next().is_none().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn deleting_the_instance_ends_its_save_with_a_reason() {
+    let site = Site::start().await;
+    site.instance("train").await;
+    site.exec("train", "dd if=/dev/urandom of=/large bs=1M count=64").await;
+    let client = site.world.client();
+    let image = client.save_instance("train", &SaveInstance::default()).await.or_fail("begin to save");
+    client.delete_instance("train").await.or_fail("delete an instance");
+    wait_until("the save has ended", LIMIT, async || match state(&client, &image).await {
+        ImageState::Saving { .. } | ImageState::Deleting => None,
+        // It was quick.
+        ImageState::Ready => Some(()),
+        ImageState::Failed { failure, message } => {
+            assert!(matches!(failure, SaveFailure::InstanceGone | SaveFailure::Other), "{message}");
+            Some(())
+        }
+    })
+    .await;
+}

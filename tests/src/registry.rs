@@ -1,0 +1,66 @@
+//! A registry for one test: Debian's own, started as `make up` starts it.
+
+use std::{
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::TempDir;
+
+use crate::{LIMIT, OrFail as _, Program, http_client, wait_until};
+
+/// A registry on the loopback. Dropping it ends it and removes its files.
+#[derive(Debug)]
+pub struct Registry {
+    folder: TempDir,
+    address: String,
+    program: Option<Program>,
+}
+
+impl Registry {
+    pub async fn start() -> Self {
+        let folder = tempfile::Builder::new().prefix("berth-registry-").tempdir_in("/tmp");
+        let free = TcpListener::bind("127.0.0.1:0").or_fail("find a free port");
+        let address = free.local_addr().or_fail("find a free port").to_string();
+        drop(free);
+        let mut registry =
+            Self { folder: folder.or_fail("make a folder for a registry"), address, program: None };
+        registry.start_again().await;
+        registry
+    }
+
+    /// Starts it on what it had.
+    pub async fn start_again(&mut self) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("deploy/up/registry.sh");
+        let mut command = Command::new(script);
+        command.arg(self.files()).arg(&self.address);
+        self.program = Some(Program::start("registry", command, self.folder.path()));
+        let address = format!("http://{}/v2/", self.address);
+        wait_until("the registry answers", LIMIT, async || {
+            http_client().get(&address).send().await.ok().filter(|answer| answer.status().is_success())
+        })
+        .await;
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        self.program.take().or_fail("kill the registry").kill();
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What makes a Berth use it.
+    pub fn config(&self) -> String {
+        let address = &self.address;
+        format!("[gateway]\nregistry = \"{address}\"\n[envd]\nregistry = \"{address}\"\n")
+    }
+
+    /// Where its files are.
+    pub fn files(&self) -> PathBuf {
+        self.folder.path().join("files")
+    }
+}
