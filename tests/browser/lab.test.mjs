@@ -8,6 +8,7 @@ import { APP_LIMIT_MS, framed, inBrowser, signIn, site } from './browser.mjs'
 test('a cell runs in JupyterLab', async () => {
   await inBrowser('lab', { locale: 'en-GB' }, async (page, shoot) => {
     await signIn(page)
+    await page.goto(`${site.url}/instances`)
     const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'notes' }) })
     await row.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByRole('menuitem', { name: 'Lab (JupyterLab)' }).click()
