@@ -99,6 +99,9 @@ function watch(page, { gatewayGoes, sessionEnds }) {
     if (!isOurs(url) || message.text().includes('when fetching the script')) return
     // Not to be signed in is no error, but Chromium logs every answer of that kind as one.
     if (/\/api\/v1\/(me|session)$/.test(url) && message.text().includes('401')) return
+    // The machine's networks change with every user's first and last instance. What was lost by it is asked for
+    // again, or the walk ends here.
+    if (message.text().includes('net::ERR_NETWORK_CHANGED')) return
     if (sessionEnds && message.text().includes('401')) return
     if (gatewayGoes && UNREACHABLE.test(message.text())) return
     errors.push(`${message.text()} (${url})`)

@@ -166,7 +166,7 @@ async fn two_users_each_have_their_own_apps_and_neither_the_others() {
     ] {
         assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:?}");
     }
-    assert!(!answer.contains("berth") && !answer.contains("10.9.8.7"), "{answer}");
+    assert!(!head.contains("berth") && !head.contains("10.9.8.7"), "{head}");
 
     // Neither reaches the other's, whatever they bring along.
     let thief = Browser { world: &world, host: admins.host.clone(), cookie: bobs.cookie.clone() };

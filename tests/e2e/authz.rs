@@ -41,6 +41,7 @@ impl Operation {
                 .replace("{port}", "9000")
                 .replace("{app}", "lab")
                 .replace("{id}", "tok_00000000000000000000000000000000")
+                .replace("{image}", "img_00000000000000000000000000000000")
                 .replace("{user}", "nobody");
             assert!(!path.contains('{'), "what to put into {template}?");
             for (method, operation) in methods.as_object().into_iter().flatten() {
