@@ -5,7 +5,7 @@ interface Props {
   icon: ReactNode
   title: string
   text: string
-  action: ReactNode
+  action?: ReactNode
 }
 
 /** Nothing here yet: one sentence, one thing to do. */

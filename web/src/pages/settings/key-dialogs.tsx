@@ -116,8 +116,12 @@ function MakePairForm({ onClose }: { onClose: () => void }) {
   })
   const make = useMutation({
     mutationFn: ({ name }: { name: string }) => makeSshPair(name.trim()),
-    onSuccess: () => cache.invalidateQueries({ queryKey: sshKeysQuery.queryKey }),
   })
+  // Only now: what shows this dialog may be gone once there is a key, and with it the private half.
+  const finish = () => {
+    onClose()
+    void cache.invalidateQueries({ queryKey: sshKeysQuery.queryKey })
+  }
   if (make.data) {
     const file = pairFile(make.data.key.name)
     return (
@@ -131,7 +135,7 @@ function MakePairForm({ onClose }: { onClose: () => void }) {
         <Text size="sm">{t('ssh_keys.put_it')}</Text>
         <CopyField block text={placePairCommand(file)} />
         <Group justify="flex-end">
-          <Button onClick={onClose}>{t('ssh_keys.saved_it')}</Button>
+          <Button onClick={finish}>{t('ssh_keys.saved_it')}</Button>
         </Group>
       </Stack>
     )

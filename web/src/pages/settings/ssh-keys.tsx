@@ -22,7 +22,7 @@ export function SshKeysSection() {
   return (
     <Stack>
       <Text c="dimmed">{t('ssh_keys.text')}</Text>
-      {data && data.length > 0 && <KeyButtons />}
+      {data && <KeyButtons />}
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <LoadingRows />}
       {data?.length === 0 && (
@@ -30,7 +30,6 @@ export function SshKeysSection() {
           icon={<IconKey size={48} stroke={1.25} />}
           title={t('ssh_keys.none')}
           text={t('ssh_keys.none_text')}
-          action={<KeyButtons />}
         />
       )}
       {data && data.length > 0 && <Keys keys={data} />}

@@ -30,7 +30,8 @@ export function TokensSection() {
   return (
     <Stack>
       <Text c="dimmed">{t('tokens.text')}</Text>
-      {some && <AddButton />}
+      {/* In one place for good: it shows the secret of a token that was just made. */}
+      {data && <AddButton />}
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <LoadingRows />}
       {data?.length === 0 && (
@@ -38,7 +39,6 @@ export function TokensSection() {
           icon={<IconKey size={48} stroke={1.25} />}
           title={t('tokens.none')}
           text={t('tokens.none_text')}
-          action={<AddButton />}
         />
       )}
       {some && <Tokens tokens={data} />}
