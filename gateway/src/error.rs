@@ -42,7 +42,7 @@ pub(crate) enum Error {
     BadName(#[source] NotAName),
     #[error("you already have an instance named `{name}`")]
     NameTaken { name: String },
-    #[error("there is already a {kind} named `{name}`")]
+    #[error("there is already {} {kind} named `{name}`", article(kind))]
     AlreadyExists { kind: &'static str, name: String },
     #[error("`{name}` is a removed user who can be restored until {until:.0}")]
     UserRemoved { name: String, until: jiff::Timestamp },
@@ -391,6 +391,11 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     line
+}
+
+/// `a` or `an`, as the word is spoken.
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" }
 }
 
 #[cfg(test)]

@@ -114,7 +114,11 @@ async fn follow(app: &App, row: ImageRow) -> Result<(), Interrupted> {
             }
             return Ok(());
         }
-        SaveState::Failed { failure, message } => ImageState::Failed { failure, message },
+        SaveState::Failed { failure, message } => {
+            // First: as soon as it has failed for its user, they may try again.
+            app.cluster.envd.forget_save(&row.id).await?;
+            ImageState::Failed { failure, message }
+        }
         SaveState::Looking => saving(SaveStep::Looking, 0, None),
         SaveState::Packing { done_bytes, total_bytes } => {
             saving(SaveStep::Packing, done_bytes, Some(total_bytes))

@@ -232,14 +232,17 @@ impl Store {
         Ok(true)
     }
 
-    /// How far a save is, as the cluster says. `false`: it is over already, or is to be deleted.
+    /// How far a save is, as the cluster says; one that failed, and that the cluster has forgotten, is settled. `false`:
+    /// it is over already, or is to be deleted.
     pub(crate) async fn set_image_state(&self, id: &ImageId, state: &ImageState) -> Result<bool, StoreError> {
-        let done = sqlx::query("update images set state = ?, phase = ? where id = ? and phase = 'saving'")
-            .bind(readable(serde_json::to_string(state))?)
-            .bind(state.word())
-            .bind(id.as_str())
-            .execute(&self.reports)
-            .await?;
+        let done = sqlx::query(
+            "update images set state = ?1, phase = ?2, settled = ?2 = 'failed' where id = ?3 and phase = 'saving'",
+        )
+        .bind(readable(serde_json::to_string(state))?)
+        .bind(state.word())
+        .bind(id.as_str())
+        .execute(&self.reports)
+        .await?;
         Ok(done.rows_affected() == 1)
     }
 

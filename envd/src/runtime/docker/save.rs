@@ -46,12 +46,17 @@ fn upper(found: ContainerInspectResponse) -> Option<std::path::PathBuf> {
 fn base(image: ImageInspect) -> Result<BaseImage, RuntimeError> {
     let incomplete = || RuntimeError::Engine { why: "an image without id or layers".to_owned() };
     let config = serde_json::to_value(image.config.unwrap_or_default());
+    let mut config = config.map_err(|error| RuntimeError::Engine { why: error.to_string() })?;
+    if let Some(fields) = config.as_object_mut() {
+        // The client reads what is not there as empty.
+        fields.retain(|_, value| value.as_object().is_none_or(|map| !map.is_empty()));
+    }
     Ok(BaseImage {
         id: image.id.ok_or_else(incomplete)?,
         architecture: image.architecture.unwrap_or_default(),
         os: image.os.unwrap_or_default(),
         variant: image.variant.filter(|variant| !variant.is_empty()),
-        config: config.map_err(|error| RuntimeError::Engine { why: error.to_string() })?,
+        config,
         diff_ids: image.root_fs.and_then(|root| root.layers).ok_or_else(incomplete)?,
     })
 }
