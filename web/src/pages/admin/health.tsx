@@ -27,6 +27,8 @@ export function HealthSection() {
 
 function Part({ part }: { part: HealthPart }) {
   const { t } = useTranslation('admin')
+  // What is well says a word of its own first, as in `polled: …`.
+  const word = part.ok ? part.message?.split(':')[0] : undefined
   return (
     <Card withBorder component="section" padding="sm" aria-label={part.name}>
       <Stack gap={4}>
@@ -43,7 +45,7 @@ function Part({ part }: { part: HealthPart }) {
         </Text>
         {part.message && (
           <Text size="sm" className="breakable">
-            {part.message}
+            {word ? t(`health.note.${word}`, { defaultValue: part.message }) : part.message}
           </Text>
         )}
         {!part.ok && (
