@@ -135,6 +135,7 @@ mod tests {
             last_start: last_start.to_owned(),
             user: None,
             network: None,
+            address: None,
             own_files: Vec::new(),
         }
     }
@@ -152,6 +153,7 @@ mod tests {
             env: BTreeMap::new(),
             user: String::new(),
             cwd: String::new(),
+            hold: false,
         };
         let start = Start {
             spec,

@@ -198,7 +198,7 @@ async fn machine<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<NodeRepor
     let found = if engine == EngineState::Ready { node.world.runtime.machine().await.ok() } else { None };
     let Machine { name, cpus, memory_bytes } = found.unwrap_or_else(kernel_machine);
     let (tenants, disk) = (node.world.runtime.tenants(), node.world.runtime.disk_limit());
-    Json(NodeReport { name, cpus, memory_bytes, gpus: 0, engine, tenants, disk })
+    Json(NodeReport { name, cpus, memory_bytes, gpus: 0, cards: Vec::new(), engine, tenants, disk })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no machine has that many processors")]

@@ -75,6 +75,8 @@ pub(crate) struct Instance<R> {
     /// The content that the container was made from, and whose it is.
     image_id: Option<String>,
     user: Option<String>,
+    /// Where its neighbours reach it.
+    address: Option<String>,
     /// The goal that cannot be reached.
     given_up: Option<PutInstance>,
     failures: u32,
@@ -158,6 +160,7 @@ impl<R: Runtime> Instance<R> {
             seen: None,
             image_id: None,
             user: None,
+            address: None,
             given_up: None,
             failures: 0,
             crashes: Crashes::default(),
@@ -241,7 +244,8 @@ impl<R: Runtime> Instance<R> {
     fn observe(&self, put: &PutInstance, observation: Observation) -> bool {
         let (image_id, user) = (self.image_id.clone(), self.user.clone());
         let (id, generation) = (self.id.clone(), Some(put.generation));
-        self.world.board.observe(Observed { id, generation, observation, image_id, user })
+        let address = self.address.clone();
+        self.world.board.observe(Observed { id, generation, observation, image_id, user, address })
     }
 
     async fn look(&mut self) -> Result<Option<Container>, RuntimeError> {
@@ -253,6 +257,7 @@ impl<R: Runtime> Instance<R> {
         });
         self.image_id = container.as_ref().map(|container| container.image.0.clone());
         self.user = container.as_ref().and_then(|container| container.user.clone());
+        self.address = container.as_ref().and_then(|container| container.address.clone());
         Ok(container)
     }
 
@@ -267,6 +272,9 @@ impl<R: Runtime> Instance<R> {
     async fn toward_running(&mut self, put: &PutInstance) -> Result<Turn, Trouble> {
         for _ in 0..ACTS_MAX {
             let Some(container) = self.look().await? else {
+                if put.spec.task && self.has_begun(put).await? {
+                    return Err(Trouble::Lost);
+                }
                 if !self.create(put).await? {
                     return Ok(Turn::Superseded);
                 }
@@ -304,6 +312,12 @@ impl<R: Runtime> Instance<R> {
             }
         }
         Err(Trouble::Restless)
+    }
+
+    /// Whether a container was started for this generation, whatever became of it.
+    async fn has_begun(&self, put: &PutInstance) -> Result<bool, Trouble> {
+        let last = self.disk(|world, id| world.doors.last_start(id)).await?;
+        Ok(last.is_some_and(|start| start.spec.generation == put.generation))
     }
 
     /// Whether this very run was found to take too much room.
@@ -366,8 +380,8 @@ impl<R: Runtime> Instance<R> {
                 told = Some(Instant::now());
                 let (id, generation) = (self.id.clone(), Some(put.generation));
                 let observation = Observation::Pulling { done_bytes, total_bytes };
-                let (image_id, user) = (None, None);
-                self.world.board.observe(Observed { id, generation, observation, image_id, user });
+                let (image_id, user, address) = (None, None, None);
+                self.world.board.observe(Observed { id, generation, observation, image_id, user, address });
             }
         };
         let before = self.disk(|world, id| world.doors.last_start(id)).await?;
@@ -415,16 +429,19 @@ impl<R: Runtime> Instance<R> {
         last: Option<Start>,
     ) -> Result<(), Trouble> {
         self.observe(put, Observation::Starting);
-        let Defaults { mut env, user, cwd } = match self.world.runtime.defaults(container).await? {
+        let Defaults { mut env, user, mut cwd } = match self.world.runtime.defaults(container).await? {
             Some(defaults) => defaults,
             // The container outlives its image: the last start knows.
             None => last.clone().map(|Start { spec, .. }| of_spec(spec)).ok_or(Trouble::ImageRemoved)?,
         };
         env.extend(put.spec.env.clone());
+        if let Some(work_dir) = &put.spec.work_dir {
+            cwd.clone_from(work_dir);
+        }
         // A directory that somebody removed would keep the container from starting.
         self.binds(put).await?;
-        let spec =
-            AgentSpec { generation: put.generation, command: put.spec.command.clone(), env, user, cwd };
+        let (command, hold) = (put.spec.command.clone(), put.spec.task);
+        let spec = AgentSpec { generation: put.generation, command, env, user, cwd, hold };
         let start = Start {
             spec,
             container: container.id.clone(),

@@ -240,12 +240,14 @@ impl<R: Runtime> Node<R> {
             if !instances.contains_key(&id) {
                 let observation = observation(&container.phase);
                 let (image_id, user) = (Some(container.image.0), container.user);
+                let address = container.address;
                 self.world.board.observe(Observed {
                     id: id.clone(),
                     generation: None,
                     observation,
                     image_id,
                     user,
+                    address,
                 });
                 strangers.insert(id, sighting);
             }

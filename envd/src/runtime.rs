@@ -150,6 +150,8 @@ pub(crate) struct Container {
     pub(crate) user: Option<String>,
     /// The id of the network that it was last in.
     pub(crate) network: Option<String>,
+    /// Where its neighbours reach it, while it runs.
+    pub(crate) address: Option<String>,
     /// Where its own files are on this machine; empty where that cannot be told.
     pub(crate) own_files: Vec<PathBuf>,
 }

@@ -12,7 +12,7 @@ mod door;
 mod tests;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -20,9 +20,9 @@ use std::{
 };
 
 use envd_api::agent::{
-    Address, AppCall, AppReport, Call, ChunkReader, ChunkWriter, Exec, Listen, Passed, ProtocolError,
-    Received, Refusal, Session, SftpPlace, Terminal, TerminalsAct, TerminalsCall, TerminalsReport,
-    read_message, receive_reply,
+    Address, AppCall, AppReport, Begin, Begun, Call, ChunkReader, ChunkWriter, Exec, Listen, Passed,
+    ProtocolError, Received, Refusal, Session, SftpPlace, Terminal, TerminalsAct, TerminalsCall,
+    TerminalsReport, read_message, receive_reply,
 };
 use gateway_api::InstanceId;
 use serde::de::DeserializeOwned;
@@ -189,6 +189,17 @@ impl Agents {
     /// Looks at an app of the instance, or changes it. Answers with what is, once that has begun.
     pub(crate) async fn app(&self, instance: &InstanceId, call: AppCall) -> Result<AppReport, AgentError> {
         self.report(instance, Call::App(call)).await
+    }
+
+    /// Lets a task that waits for its fellows begin.
+    pub(crate) async fn begin(
+        &self,
+        instance: &InstanceId,
+        env: BTreeMap<String, String>,
+        command: Vec<String>,
+    ) -> Result<(), AgentError> {
+        let Begun {} = self.report(instance, Call::Begin(Begin { env, command })).await?;
+        Ok(())
     }
 
     /// The persistent terminals of the instance, after `act`.

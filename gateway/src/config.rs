@@ -34,6 +34,7 @@ pub(crate) struct Config {
     pub(crate) tls: Option<Tls>,
     pub(crate) limits: Limits,
     pub(crate) apps: Apps,
+    pub(crate) jobs: Jobs,
     /// The image of an instance whose creator names none.
     pub(crate) default_image: String,
     /// The image with JupyterLab and TensorBoard, for what the site starts by itself.
@@ -59,6 +60,19 @@ pub(crate) struct Apps {
     pub(crate) domain: Option<String>,
     /// `BERTH_APPS`: where path mode listens.
     pub(crate) http: SocketAddr,
+}
+
+/// `[gateway.jobs]`: the line in which jobs and instances wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Jobs {
+    /// How many times over the processors of a machine are given out: a limit to each, a possession of none.
+    pub(crate) cpu_overcommit: u64,
+    /// For how long the files of a failed job are kept whose owner wants that.
+    pub(crate) keep_failed_hours: u64,
+    /// The shares of the cluster that job files may name, besides `default`: OpenPAI's virtual clusters.
+    pub(crate) shares: Vec<String>,
+    /// The pools that this machine is in.
+    pub(crate) pools: Vec<String>,
 }
 
 /// How apps are told apart.
@@ -172,6 +186,7 @@ impl Config {
             metrics: reader.address("metrics", Some("BERTH_METRICS"), None),
             limits: take_limits(reader),
             apps: take_apps(reader),
+            jobs: take_jobs(reader),
             default_image: reader.text("default_image", None, Some(Self::DEFAULT_IMAGE)).unwrap_or_default(),
             lab_image: reader.text("lab_image", None, Some(Self::LAB_IMAGE)).unwrap_or_default(),
             image_quota_bytes: Some(reader.number("image_quota_gib", 0, 0..=1 << 20) << 30)
@@ -274,6 +289,15 @@ fn take_apps(reader: &mut Reader<'_>) -> Apps {
     }
     let http = reader.address("apps.http", Some("BERTH_APPS"), Some(Config::APPS));
     Apps { mode, domain, http: http.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))) }
+}
+
+fn take_jobs(reader: &mut Reader<'_>) -> Jobs {
+    Jobs {
+        cpu_overcommit: reader.number("jobs.cpu_overcommit", 4, 1..=64),
+        keep_failed_hours: reader.number("jobs.keep_failed_hours", 24, 1..=8760),
+        shares: reader.texts("jobs.shares"),
+        pools: reader.texts("jobs.pools"),
+    }
 }
 
 fn is_domain(text: &str) -> bool {

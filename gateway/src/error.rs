@@ -3,7 +3,12 @@
 //! `Display` is the sentence that the user reads, `source()` is the operator's chain. What is not yours and what is
 //! not there are the same [`Error::NotFound`].
 
-use gateway_api::{Action, Code, Problem, error::Reason, name::NotAName};
+use gateway_api::{
+    Action, Code, Problem,
+    error::Reason,
+    job::{JobAction, JobNote},
+    name::NotAName,
+};
 use http::StatusCode;
 
 use crate::store::StoreError;
@@ -58,6 +63,14 @@ pub(crate) enum Error {
     BadValue { field: &'static str, why: String },
     #[error("{field}: {}", reason.sentence())]
     Unfit { field: String, reason: Reason },
+    #[error("the job file has {} mistakes", errors(notes))]
+    BadJobFile { notes: Vec<JobNote> },
+    #[error("job `{name}` is {state}; it cannot {action} now", action = action.word())]
+    WrongJobState { name: String, state: &'static str, action: JobAction },
+    #[error("{tasks} tasks need more than one machine, and there is one: {fit} of them fit")]
+    NeedsMoreMachines { tasks: u64, fit: u64 },
+    #[error("there is no {kind} `{name}` here")]
+    NotHere { kind: &'static str, name: String, known: String },
     #[error("{field}: {wanted} is more than any node has; the largest has {largest}")]
     TooLarge { field: &'static str, wanted: String, largest: String },
     #[error("the new password is too weak: {why}")]
@@ -117,6 +130,20 @@ impl Error {
         Self::Unfit { field: field.to_owned(), reason }
     }
 
+    pub(crate) fn internal(error: std::io::Error) -> Self {
+        Self::Internal(error.into())
+    }
+
+    /// A job that waits has written nothing yet.
+    pub(crate) fn not_begun(name: &str) -> Self {
+        Self::WrongJobState { name: name.to_owned(), state: "waiting", action: JobAction::Logs }
+    }
+
+    /// Nothing can be said of machines that have not reported.
+    pub(crate) fn no_machine() -> Self {
+        Self::ClusterUnreachable("no machine has reported yet".into())
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         self.parts().status
     }
@@ -130,6 +157,7 @@ impl Error {
             pointer: parts.pointer,
             params: parts.params.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
             request_id: String::new(),
+            notes: if let Self::BadJobFile { notes } = self { notes.clone() } else { Vec::new() },
         }
     }
 
@@ -277,6 +305,38 @@ impl Error {
                     Some("wait for the state to change, or look at its page"),
                 )
             },
+            Self::BadJobFile { notes } => Parts {
+                params: vec![("count", errors(notes).to_string())],
+                ..field(Code::BadJobFile, "file", "mend what `notes` names, each with its line", Vec::new())
+            },
+            Self::WrongJobState { name, state, action } => Parts {
+                params: vec![
+                    ("name", name.clone()),
+                    ("state", (*state).to_owned()),
+                    ("action", action.word().to_owned()),
+                ],
+                ..plain(
+                    S::CONFLICT,
+                    Code::WrongState,
+                    Some("wait for the state to change, or look at its page"),
+                )
+            },
+            Self::NeedsMoreMachines { tasks, fit } => Parts {
+                params: vec![("tasks", tasks.to_string()), ("fit", fit.to_string())],
+                ..plain(
+                    S::UNPROCESSABLE_ENTITY,
+                    Code::NeedsMoreMachines,
+                    Some("ask for fewer tasks, or for less for each"),
+                )
+            },
+            Self::NotHere { kind, name, known } => Parts {
+                params: vec![("kind", (*kind).to_owned()), ("name", name.clone()), ("known", known.clone())],
+                ..plain(
+                    S::UNPROCESSABLE_ENTITY,
+                    Code::NotHere,
+                    Some("leave it out, or name one that there is"),
+                )
+            },
             Self::BadBody { pointer, .. } => Parts {
                 pointer: pointer.clone(),
                 ..plain(
@@ -381,6 +441,11 @@ fn repeatable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(64).collect()
 }
 
+/// The mistakes among what was said about a file.
+fn errors(notes: &[JobNote]) -> usize {
+    notes.iter().filter(|note| note.level == "error").count()
+}
+
 /// An error and all its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
@@ -435,6 +500,10 @@ mod tests {
             Error::TooLarge { field: "cpus", wanted: "64".to_owned(), largest: "2".to_owned() },
             Error::WeakPassword { why: "it has fewer than 8 characters" },
             Error::WrongState { name: "train".to_owned(), state: "stopped", action: Action::Stop },
+            Error::BadJobFile { notes: Vec::new() },
+            Error::WrongJobState { name: "train".to_owned(), state: "succeeded", action: JobAction::Stop },
+            Error::NeedsMoreMachines { tasks: 8, fit: 2 },
+            Error::NotHere { kind: "gpu", name: "h900".to_owned(), known: "a100".to_owned() },
             Error::BadBody { why: "unknown field `cpu`".to_owned(), pointer: Some("/cpu".to_owned()) },
             Error::Malformed,
             Error::UnknownField { field: "cpu".to_owned(), pointer: "/cpu".to_owned() },

@@ -3,7 +3,7 @@
 //! News is a convenience, the store is the truth: a listener that falls behind is cut off, connects again and reads
 //! the lists anew.
 
-use gateway_api::{ImageId, Instance, InstanceId, image::Image};
+use gateway_api::{ImageId, Instance, InstanceId, Job, JobId, image::Image};
 use tokio::sync::broadcast;
 
 use crate::store::UserId;
@@ -25,6 +25,8 @@ pub(crate) enum What {
     Deleted(InstanceId),
     Image(Box<Image>),
     ImageDeleted(ImageId),
+    JobChanged(Box<Job>),
+    JobDeleted(JobId),
 }
 
 /// The hub. Cheap to clone.

@@ -18,6 +18,7 @@ mod reconcile;
 mod service;
 mod ssh;
 mod store;
+mod task_logs;
 mod tasks;
 
 use std::{io::Write as _, process::ExitCode, sync::Arc, time::Duration};
@@ -104,6 +105,9 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let admin = app.ensure_admin().await?;
     tasks.spawn("place", reconcile::place::run(Arc::clone(&app)));
     tasks.spawn("images", reconcile::images::run(Arc::clone(&app)));
+    tasks.spawn("queue", reconcile::queue::run(Arc::clone(&app)));
+    tasks.spawn("jobs", reconcile::jobs::run(Arc::clone(&app)));
+    tasks.spawn("logs", task_logs::run(Arc::clone(&app)));
     app.start_chores();
     for (door, target) in doors.redirects {
         let answer = move |request: ::http::Request<_>, _| std::future::ready(target.answer(&request));

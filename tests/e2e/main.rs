@@ -10,6 +10,7 @@ mod crash;
 mod disk;
 mod engine;
 mod instance;
+mod jobs;
 mod port;
 mod restart;
 mod restore;

@@ -111,7 +111,7 @@ pub(crate) fn call(agent: &Rc<Agent>, call: &AppCall) -> Result<AppReport, Refus
         AppAct::Look => {}
         AppAct::Start | AppAct::Install if is_alive => {}
         AppAct::Start | AppAct::Install => {
-            let around = Surroundings::new(&agent.spec, &BTreeMap::new())?;
+            let around = agent.surroundings(&BTreeMap::new())?;
             let python = match (recipe::find(wanted.kind, &around), call.act) {
                 (Found::Here(_), _) => None,
                 (Found::Installable(python), AppAct::Install) => Some(python),
@@ -218,7 +218,7 @@ fn surroundings(agent: &Agent, mut extra: BTreeMap<String, String>) -> Result<Su
     if !["LANG", "LC_ALL", "LC_CTYPE"].iter().any(|name| agent.spec.env.contains_key(*name)) {
         extra.insert("LANG".to_owned(), "C.UTF-8".to_owned());
     }
-    let around = Surroundings::new(&agent.spec, &extra)?;
+    let around = agent.surroundings(&extra)?;
     let account = &around.account;
     if account.uid == 0 || around.home_directory() != Path::new("/") {
         return Ok(around);
@@ -230,7 +230,7 @@ fn surroundings(agent: &Agent, mut extra: BTreeMap<String, String>) -> Result<Su
         let _as_it_is = std::os::unix::fs::chown(&home, Some(account.uid), Some(account.gid));
     }
     extra.insert("HOME".to_owned(), home);
-    Surroundings::new(&agent.spec, &extra)
+    agent.surroundings(&extra)
 }
 
 /// One that nobody listens on now.
@@ -346,7 +346,7 @@ impl Wanted {
 
     /// What is so of an app that does not run.
     fn look(&self, agent: &Agent) -> Result<AppReport, Refused> {
-        let around = Surroundings::new(&agent.spec, &BTreeMap::new())?;
+        let around = agent.surroundings(&BTreeMap::new())?;
         Ok(self.report(recipe::find(self.kind, &around)))
     }
 

@@ -29,7 +29,7 @@ use tokio::{
 use crate::{
     Agent,
     children::{Ended, Pipes, Streams},
-    environment::{DEFAULT_TERM, StartError, Surroundings},
+    environment::{DEFAULT_TERM, StartError},
     link::{self, Refused, while_present},
     pty::{self, CLOSED_PAUSE, Pty},
     signal,
@@ -75,7 +75,7 @@ pub(crate) fn start(agent: &Agent, call: &Exec) -> Result<Process, Refused> {
         let term = tty.term.clone().unwrap_or_else(|| DEFAULT_TERM.to_owned());
         extra.entry("TERM".to_owned()).or_insert(term);
     }
-    let around = Surroundings::new(&agent.spec, &extra)?;
+    let around = agent.surroundings(&extra)?;
     let directory = match &call.cwd {
         Some(named) => around.directory(named)?,
         None => around.workdir(),

@@ -17,7 +17,7 @@ use crate::{
     Agent,
     children::{Child, Streams},
     complain,
-    environment::{StartError, Surroundings},
+    environment::StartError,
     link,
 };
 
@@ -27,9 +27,13 @@ const STOP_GRACE: Duration = Duration::from_secs(8);
 const STOP_CHECK: Duration = Duration::from_millis(20);
 /// The exit code of a command that cannot be run, as shells give it.
 const CANNOT_RUN: u8 = 127;
+/// The exit code of a command that was stopped before it began: that of one which `SIGTERM` ended.
+const STOPPED_BEFORE: u8 = 143;
 /// Signals that are passed on to the command; of these `TERM`, `INT` and `QUIT` stop an instance without one.
 const PASSED_ON: [Signal; 7] =
     [Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP, Signal::USR1, Signal::USR2, Signal::WINCH];
+
+const STOPPING: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::QUIT];
 
 /// Lives. The result is the agent's exit code.
 pub(crate) async fn run(agent: Rc<Agent>) -> io::Result<u8> {
@@ -39,6 +43,10 @@ pub(crate) async fn run(agent: Rc<Agent>) -> io::Result<u8> {
     }
     reap(&agent)?;
     let mut signals = signals(&agent)?;
+    agent.tasks.spawn_local(link::keep(Rc::clone(&agent)));
+    if agent.spec.hold && !may_begin(&agent, &mut signals).await {
+        return Ok(STOPPED_BEFORE);
+    }
     let command = if agent.spec.command.is_empty() {
         None
     } else {
@@ -50,16 +58,30 @@ pub(crate) async fn run(agent: Rc<Agent>) -> io::Result<u8> {
             }
         }
     };
-    agent.tasks.spawn_local(link::keep(Rc::clone(&agent)));
     match command {
         Some(child) => accompany(&agent, child, &mut signals).await,
         None => wait_for_stop(&agent, &mut signals).await,
     }
 }
 
+/// Waits for the word to begin; `false` if the instance is stopped before it comes.
+async fn may_begin(agent: &Agent, signals: &mut mpsc::Receiver<Signal>) -> bool {
+    loop {
+        tokio::select! {
+            () = agent.begin.notified() => return true,
+            signal = next(signals) => {
+                if STOPPING.contains(&signal) {
+                    return false;
+                }
+            }
+        }
+    }
+}
+
 fn start(agent: &Agent) -> Result<Child, StartError> {
-    let surroundings = Surroundings::new(&agent.spec, &BTreeMap::new())?;
-    let argv = &agent.spec.command;
+    let surroundings = agent.surroundings(&BTreeMap::new())?;
+    let told = agent.begun.get().map(|begun| &begun.command).filter(|command| !command.is_empty());
+    let argv = told.unwrap_or(&agent.spec.command);
     let mut command = surroundings.command(argv, &surroundings.workdir(), false)?;
     let streams =
         Streams { stdin: Stdio::inherit(), stdout: Stdio::inherit(), stderr: Stdio::inherit(), tty: false };
@@ -79,7 +101,7 @@ async fn accompany(agent: &Agent, mut child: Child, signals: &mut mpsc::Receiver
 }
 
 async fn wait_for_stop(agent: &Agent, signals: &mut mpsc::Receiver<Signal>) -> io::Result<u8> {
-    while ![Signal::TERM, Signal::INT, Signal::QUIT].contains(&next(signals).await) {}
+    while !STOPPING.contains(&next(signals).await) {}
     agent.children.signal_all(Signal::TERM);
     // What is stopped must wake to end.
     agent.children.signal_all(Signal::CONT);

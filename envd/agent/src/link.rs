@@ -15,20 +15,15 @@ use std::{
 };
 
 use envd_api::agent::{
-    Address, AppReport, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply, SftpPlace,
-    TerminalsReport, VERSION, read_message, write_message,
+    Address, AppReport, Begun, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply,
+    SftpPlace, TerminalsReport, VERSION, read_message, write_message,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpStream, UnixStream, unix::OwnedReadHalf};
 
 use crate::{
-    Agent, app,
-    children::Streams,
-    dial,
-    enter::Helper,
-    environment::{StartError, Surroundings},
-    exec, session, terminal,
+    Agent, app, children::Streams, dial, enter::Helper, environment::StartError, exec, session, terminal,
 };
 
 /// Answers under way at once. A terminal that is watched counts as one.
@@ -64,6 +59,7 @@ enum Ready {
     Viewer(terminal::Viewer),
     Terminals(TerminalsReport),
     App(AppReport),
+    Begun,
     /// A process that answers by itself, on its standard input and output; with `stream`, from the first byte.
     Helper {
         command: Box<Command>,
@@ -109,6 +105,7 @@ async fn answer(agent: Rc<Agent>, request: AnyRequest) {
         Ok(Ready::Viewer(viewer)) => viewer.serve(&agent, stream).await,
         Ok(Ready::Terminals(report)) => report_once(&mut stream, &report).await,
         Ok(Ready::App(report)) => report_once(&mut stream, &report).await,
+        Ok(Ready::Begun) => report_once(&mut stream, &Begun {}).await,
         Ok(Ready::Helper { command, stream: says }) => hand_to(&agent, *command, stream, says).await,
         Err(Refused { refusal, message }) => {
             write_message(&mut stream, &Reply::Refused { refusal, message }).await
@@ -126,7 +123,7 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
         Call::App(call) => app::call(agent, &call).map(Ready::App),
         Call::Session(call) => session::start(agent, &call).map(Ready::Process),
         Call::Sftp { place } => {
-            let around = Surroundings::new(&agent.spec, &BTreeMap::new())?;
+            let around = agent.surroundings(&BTreeMap::new())?;
             let directory = match place {
                 SftpPlace::Home => around.home_directory(),
                 SftpPlace::Lasting => around.lasting_directory(),
@@ -142,6 +139,12 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
             let wanted = serde_json::to_string(&wanted).unwrap_or_default();
             helper(agent, Helper::Listen, &wanted)
         }
+        Call::Begin(begin) => {
+            if agent.begun.set(begin).is_ok() {
+                agent.begin.notify_one();
+            }
+            Ok(Ready::Begun)
+        }
     }
 }
 
@@ -150,7 +153,7 @@ fn helper(agent: &Agent, helper: Helper, argument: &str) -> Result<Ready, Refuse
     if argument.contains('\0') {
         return Err(Refused::new(Refusal::Other, "a path cannot hold a zero byte"));
     }
-    let around = Surroundings::new(&agent.spec, &BTreeMap::new())?;
+    let around = agent.surroundings(&BTreeMap::new())?;
     let command = Box::new(around.helper(helper, argument, &around.home_directory()));
     Ok(Ready::Helper { command, stream: false })
 }

@@ -32,6 +32,7 @@ mod signal;
 mod terminal;
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -39,11 +40,16 @@ use std::{
     rc::Rc,
 };
 
-use envd_api::agent::{AgentSpec, DOOR, SOCKET, SPEC};
+use envd_api::agent::{AgentSpec, Begin, DOOR, SOCKET, SPEC};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use crate::{app::Apps, children::Children, terminal::Terminals};
+use crate::{
+    app::Apps,
+    children::Children,
+    environment::{StartError, Surroundings},
+    terminal::Terminals,
+};
 
 /// The exit code when the instance's own set-up is at fault, not its command.
 const BAD_SETUP: u8 = 78;
@@ -52,6 +58,9 @@ const BAD_SETUP: u8 = 78;
 #[derive(Debug)]
 struct Agent {
     spec: AgentSpec,
+    /// What came with the word to begin, for an agent that was told to wait for it.
+    begun: tokio::sync::OnceCell<Begin>,
+    begin: tokio::sync::Notify,
     socket: PathBuf,
     children: Children,
     terminals: Terminals,
@@ -60,6 +69,20 @@ struct Agent {
     answers: Semaphore,
     /// The owner of every task.
     tasks: TaskTracker,
+}
+
+impl Agent {
+    /// What every process finds around it, with `extra` on top.
+    fn surroundings(&self, extra: &BTreeMap<String, String>) -> Result<Surroundings, StartError> {
+        match self.begun.get() {
+            None => Surroundings::new(&self.spec, extra),
+            Some(begun) => {
+                let mut all = begun.env.clone();
+                all.extend(extra.clone());
+                Surroundings::new(&self.spec, &all)
+            }
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -85,6 +108,8 @@ fn run(door: &Path) -> io::Result<u8> {
     let spec = read_spec(&door.join(SPEC))?;
     let agent = Rc::new(Agent {
         spec,
+        begun: tokio::sync::OnceCell::new(),
+        begin: tokio::sync::Notify::new(),
         socket: door.join(SOCKET),
         children: Children::default(),
         terminals: Terminals::default(),

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::{io::AsyncReadExt as _, net::unix::pipe, time::timeout};
 
-use crate::{Agent, children::Streams, environment::Surroundings};
+use crate::{Agent, children::Streams};
 
 /// The longest name that DNS knows.
 const NAME_MAX: usize = 253;
@@ -53,7 +53,7 @@ fn known(host: &str) -> io::Result<Option<Vec<IpAddr>>> {
 }
 
 async fn ask(agent: &Agent, host: &str) -> io::Result<Vec<IpAddr>> {
-    let around = Surroundings::new(&agent.spec, &BTreeMap::new()).map_err(io::Error::other)?;
+    let around = agent.surroundings(&BTreeMap::new()).map_err(io::Error::other)?;
     let argv = ["getent", "ahosts", host].map(str::to_owned);
     let mut command = around.command(&argv, &around.home_directory(), false).map_err(io::Error::other)?;
     let streams = Streams { stdin: Stdio::null(), stdout: Stdio::piped(), stderr: Stdio::null(), tty: false };

@@ -35,7 +35,7 @@ pub(crate) fn start(agent: &Agent, call: &Session) -> Result<Process, Refused> {
     if let Some(tty) = &call.tty {
         extra.insert("TERM".to_owned(), tty.term.clone());
     }
-    let mut around = Surroundings::new(&agent.spec, &extra)?;
+    let mut around = agent.surroundings(&extra)?;
     if !around.env.contains_key("LC_ALL") {
         around.env.entry("LANG".to_owned()).or_insert_with(|| DEFAULT_LANG.to_owned());
     }

@@ -36,7 +36,7 @@ use tokio::{
 use crate::{
     Agent,
     children::{Ended, Streams},
-    environment::{DEFAULT_TERM, StartError, Surroundings},
+    environment::{DEFAULT_TERM, StartError},
     exec::send_signal,
     link::{self, Refused, while_present},
     program,
@@ -165,7 +165,7 @@ pub(crate) fn survey(agent: &Agent, act: &TerminalsAct) -> TerminalsReport {
 
 fn launch(agent: &Rc<Agent>, name: &str, size: Size) -> Result<Rc<Terminal>, StartError> {
     let term = [("TERM".to_owned(), DEFAULT_TERM.to_owned())].into();
-    let around = Surroundings::new(&agent.spec, &term)?;
+    let around = agent.surroundings(&term)?;
     let shell = program::shell(around.account.shell.as_deref(), around.path())?;
     let argv = [shell.clone().into_os_string()];
     let mut command = around.program(&shell, &argv, &around.terminal_directory(), true);

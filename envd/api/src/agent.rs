@@ -74,6 +74,9 @@ pub struct AgentSpec {
     /// The image's `WORKDIR`, or empty for `/`.
     #[serde(default)]
     pub cwd: String,
+    /// The command waits for [`Call::Begin`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
 }
 
 /// The first message on every connection from the agent.
@@ -117,7 +120,24 @@ pub enum Call {
     /// Accepts connections inside the instance for as long as the answer is open: [`Reply::Listening`], then one
     /// [`Reply::Descriptor`] for each.
     Listen(Listen),
+    /// Lets the command of an agent that holds it begin. What has begun already stays as it is: one [`Begun`] comes on
+    /// the stream.
+    Begin(Begin),
 }
+
+/// What the command begins with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begin {
+    /// Variables besides those of the spec, for all processes from now on.
+    pub env: BTreeMap<String, String>,
+    /// Instead of the spec's command, in which secrets are left out.
+    #[serde(default)]
+    pub command: Vec<String>,
+}
+
+/// The command has begun, now or before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {}
 
 /// A process: its streams are chunks on the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

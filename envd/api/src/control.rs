@@ -68,11 +68,24 @@ pub struct InstanceSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_bytes: Option<u64>,
     pub gpus: u32,
+    /// The model of graphics processor; any when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_model: Option<String>,
+    /// The cards that it was given, by UUID: as many as `gpus`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<String>,
     /// The user's own variables. They reach processes through the agent, never through the container's environment,
     /// which would be saved into images.
     pub env: BTreeMap<String, String>,
     /// Empty: the instance runs until it is stopped. Else it ends when this ends.
     pub command: Vec<String>,
+    /// Where the command begins; the image's own directory when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_dir: Option<String>,
+    /// A task of a job: its command waits until it is told to begin, when all its fellow tasks are there, and its
+    /// output is kept whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub task: bool,
 }
 
 /// A storage as an instance sees it.
@@ -113,6 +126,9 @@ pub struct Observed {
     /// Whose it is, by the container's label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// Where other instances of the same user reach it, while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
 }
 
 /// The state of an instance's container.
@@ -153,6 +169,8 @@ pub enum Failure {
     DiskFull,
     /// The container's own files took more than they may. It was stopped; the files are kept.
     OverDiskLimit,
+    /// Its container, in which its command was begun, is gone. Commands are never begun a second time by themselves.
+    Lost,
     Refused,
     Engine,
 }
@@ -203,11 +221,32 @@ pub struct NodeReport {
     pub cpus: f64,
     pub memory_bytes: u64,
     pub gpus: u32,
+    /// Its graphics processors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<CardReport>,
     pub engine: EngineState,
     #[serde(default)]
     pub tenants: Tenants,
     #[serde(default)]
     pub disk: DiskLimit,
+}
+
+/// A graphics processor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardReport {
+    pub uuid: String,
+    pub index: u32,
+    pub model: String,
+    pub memory_bytes: u64,
+    /// Whether it may be given to anybody.
+    pub healthy: bool,
+    pub memory_used_bytes: u64,
+    /// In percent.
+    pub busy: u32,
+    /// In degrees Celsius.
+    pub temperature: Option<u32>,
+    /// Programs that use it.
+    pub processes: u32,
 }
 
 /// Whether the users of this machine are kept apart on the network.

@@ -31,6 +31,8 @@ pub(super) enum Trouble {
     NoGpu(u32),
     #[error("its image was removed from this machine")]
     ImageRemoved,
+    #[error("its container, in which its command was running, is gone")]
+    Lost,
     #[error("its container is broken; delete the instance")]
     Broken,
     #[error("it took more than {ACTS_MAX} acts")]
@@ -76,6 +78,7 @@ impl Trouble {
             Self::Storage(error) => error.failure(),
             Self::NoGpu(_) => Failure::Refused,
             Self::ImageRemoved => Failure::ImageNotFound,
+            Self::Lost => Failure::Lost,
         }
     }
 
@@ -84,7 +87,7 @@ impl Trouble {
             Self::Runtime(error) => error.passes(),
             Self::Disk(_) | Self::Broken | Self::Restless => true,
             Self::Storage(error) => error.passes(),
-            Self::NoGpu(_) | Self::ImageRemoved => false,
+            Self::NoGpu(_) | Self::ImageRemoved | Self::Lost => false,
         }
     }
 

@@ -215,8 +215,12 @@ pub(crate) fn spec() -> InstanceSpec {
         shm_bytes: 64 << 20,
         disk_bytes: None,
         gpus: 0,
+        gpu_model: None,
+        cards: Vec::new(),
         env: [("COLOUR".to_owned(), "blue".to_owned())].into(),
         command: Vec::new(),
+        work_dir: None,
+        task: false,
     }
 }
 

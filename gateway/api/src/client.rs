@@ -13,6 +13,7 @@ mod error;
 pub mod events;
 mod http;
 mod images;
+mod jobs;
 mod people;
 pub mod process;
 pub mod survey;
@@ -28,6 +29,8 @@ use rustls::ClientConfig;
 pub use self::{
     error::ClientError,
     events::{Event, Events},
+    http::fetch,
+    jobs::LogPart,
     process::{Finished, Process, ProcessEvent, ProcessInput, ProcessOutput, StandardStream},
     wait::Waited,
 };

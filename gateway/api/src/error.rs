@@ -8,6 +8,8 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::job::JobNote;
+
 /// The media type of a [`Problem`].
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
@@ -38,6 +40,12 @@ pub enum Code {
     ImageNotFound,
     BadValue,
     TooLarge,
+    /// The file that was submitted has mistakes; [`Problem::notes`] names each.
+    BadJobFile,
+    /// It is too much for one machine, and there is one.
+    NeedsMoreMachines,
+    /// The model of graphics processor, or the pool, is not there.
+    NotHere,
     WeakPassword,
     WrongState,
     BadBody,
@@ -92,13 +100,14 @@ pub enum Reason {
     TextMissing,
     TextTooLong,
     EndsBeforeItStarts,
+    PriorityOutOfRange,
     /// A reason that this client does not know, from a newer gateway.
     #[serde(other)]
     Unknown,
 }
 
 impl Reason {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Negative,
         Self::CpusTooFew,
         Self::MemoryTooSmall,
@@ -122,6 +131,7 @@ impl Reason {
         Self::TextMissing,
         Self::TextTooLong,
         Self::EndsBeforeItStarts,
+        Self::PriorityOutOfRange,
     ];
 
     /// The word as it stands in JSON.
@@ -155,6 +165,7 @@ impl Reason {
             Self::TextMissing => "it needs a text in Chinese or in English",
             Self::TextTooLong => "it is longer than 16 KiB",
             Self::EndsBeforeItStarts => "it ends before it starts",
+            Self::PriorityOutOfRange => "it must be from 1 to 9",
             Self::Unknown => "it cannot be used",
         }
     }
@@ -175,6 +186,9 @@ pub struct Problem {
     /// The values in the message, for translations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
+    /// What is wrong with a job file, and what else is worth saying about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<JobNote>,
     /// Names this very request in the gateway's log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub request_id: String,

@@ -29,6 +29,12 @@ pub struct SshKeyId(String);
 #[schema(value_type = String, example = "img_0190f2c3a1b27cc09d3e5f60718293a4")]
 pub struct ImageId(String);
 
+/// The id of a job: `job_` and 32 hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, example = "job_0190f2c3a1b27cc09d3e5f60718293a4")]
+pub struct JobId(String);
+
 /// What is not an instance id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an instance id")]
@@ -48,6 +54,11 @@ pub struct NotAnSshKeyId(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an image id")]
 pub struct NotAnImageId(String);
+
+/// What is not the id of a job.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a job id")]
+pub struct NotAJobId(String);
 
 macro_rules! id_type {
     ($type:ident, $wrong:ident, $prefix:literal) => {
@@ -110,6 +121,7 @@ id_type!(InstanceId, NotAnInstanceId, "ins_");
 id_type!(TokenId, NotATokenId, "tok_");
 id_type!(SshKeyId, NotAnSshKeyId, "key_");
 id_type!(ImageId, NotAnImageId, "img_");
+id_type!(JobId, NotAJobId, "job_");
 
 #[cfg(test)]
 mod tests {

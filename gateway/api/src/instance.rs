@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    id::InstanceId,
+    id::{InstanceId, JobId},
+    job::QueuePlace,
     name::{InstanceName, Slug, UserName},
 };
 
@@ -62,6 +63,12 @@ pub struct Instance {
     pub status: Status,
     /// What can be done with it now, so that no client derives that again.
     pub actions: Vec<Action>,
+    /// Its place in the line, while it waits for room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueuePlace>,
+    /// The job that it is a task of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
@@ -109,6 +116,8 @@ pub enum Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
+    /// It waits for room, or for its owner's quota; its place in the line says more.
+    Queued,
     /// The cluster has been told and has not answered yet.
     StartingUp,
     /// envd does not answer.

@@ -11,10 +11,12 @@ pub mod error;
 pub mod id;
 pub mod image;
 pub mod instance;
+pub mod job;
 pub mod name;
 pub mod node;
 pub mod notice;
 pub mod people;
+pub mod quota;
 pub mod session;
 pub mod setting;
 pub mod ssh;
@@ -23,8 +25,9 @@ pub mod token;
 
 pub use app::AppName;
 pub use error::{Code, Problem};
-pub use id::{ImageId, InstanceId};
+pub use id::{ImageId, InstanceId, JobId};
 pub use instance::{Action, CreateInstance, Goal, Instance, Status};
+pub use job::Job;
 pub use name::{GroupName, InstanceName, Slug, SshKeyName, TokenName, UserName, WorkspaceName};
 
 use serde::{Deserialize, Serialize};

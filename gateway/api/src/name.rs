@@ -22,7 +22,7 @@ pub struct NotAName {
 /// An instance's name as its owner typed it: letters, digits and underscores, at most 27.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "String", into = "String")]
-#[schema(value_type = String, pattern = "^[A-Za-z0-9_]{1,27}$", example = "train_1")]
+#[schema(value_type = String, pattern = "^[A-Za-z0-9_]{1,48}$", example = "train_1")]
 pub struct InstanceName(String);
 
 /// What stands for an instance in host names, SSH and labels: `[a-z0-9-]`, never two hyphens in a row, unique per user.
@@ -63,6 +63,13 @@ pub struct SshKeyName(String);
 
 impl InstanceName {
     pub const MAX: usize = 27;
+    /// Those of tasks are made from three names.
+    const MADE_MAX: usize = Slug::MAX;
+
+    /// The name of a task, by its slug.
+    pub fn of_task(slug: &Slug) -> Self {
+        Self(slug.0.replace('-', "_"))
+    }
 
     /// The slug of this name. Different names may share one (`a_b` and `A_b`); the store refuses the second.
     pub fn slug(&self) -> Slug {
@@ -80,12 +87,27 @@ impl InstanceName {
     }
 }
 
+/// What a user may choose; names that were made may be longer, see [`TryFrom`].
 impl FromStr for InstanceName {
     type Err = NotAName;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::within(text, Self::MAX)
+    }
+}
+
+impl TryFrom<String> for InstanceName {
+    type Error = NotAName;
+
+    fn try_from(text: String) -> Result<Self, NotAName> {
+        Self::within(&text, Self::MADE_MAX)
+    }
+}
+
+impl InstanceName {
+    fn within(text: &str, most: usize) -> Result<Self, NotAName> {
         let allowed = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if allowed && !text.is_empty() && text.len() <= Self::MAX {
+        if allowed && !text.is_empty() && text.len() <= most {
             Ok(Self(text.to_owned()))
         } else {
             Err(NotAName {
@@ -98,6 +120,47 @@ impl FromStr for InstanceName {
     }
 }
 
+impl Slug {
+    /// The most letters; with those of an app and a user it may be too long for a host, which then has the id.
+    pub const MAX: usize = 48;
+
+    /// The slug of a job's or a role's name, of which anything may be typed: at most `most` letters, with a few that
+    /// stand for the rest where it is longer.
+    fn made(name: &str, most: usize) -> String {
+        let mut slug = String::with_capacity(name.len());
+        for letter in name.chars() {
+            match letter.to_ascii_lowercase() {
+                letter if letter.is_ascii_alphanumeric() => slug.push(letter),
+                _ if slug.is_empty() || slug.ends_with('-') => {}
+                _ => slug.push('-'),
+            }
+        }
+        let slug = slug.trim_end_matches('-');
+        if slug.is_empty() {
+            return "x".to_owned();
+        }
+        if slug.len() <= most {
+            return slug.to_owned();
+        }
+        // FNV-1a: it need not be hard to forge, the store refuses a second slug that is the same.
+        let mark = name
+            .bytes()
+            .fold(0x811c_9dc5_u32, |mark, byte| (mark ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let kept = slug.get(..most.saturating_sub(7)).unwrap_or_default().trim_end_matches('-');
+        format!("{kept}-{:06x}", mark & 0x00ff_ffff)
+    }
+
+    /// The slug of a job.
+    pub fn of_job(name: &str) -> Self {
+        Self(Self::made(name, InstanceName::MAX))
+    }
+
+    /// The slug of a task: its job's, its role's and its number.
+    pub fn of_task(job: &Self, role: &str, index: u32) -> Self {
+        Self(format!("{}-{}-{index}", job.0, Self::made(role, 13)))
+    }
+}
+
 impl FromStr for Slug {
     type Err = NotAName;
 
@@ -105,13 +168,13 @@ impl FromStr for Slug {
         let allowed =
             text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
         let hyphens = text.starts_with('-') || text.ends_with('-') || text.contains("--");
-        if allowed && !hyphens && !text.is_empty() && text.len() <= InstanceName::MAX {
+        if allowed && !hyphens && !text.is_empty() && text.len() <= Self::MAX {
             Ok(Self(text.to_owned()))
         } else {
             Err(NotAName {
                 text: shortened(text),
                 kind: "a slug",
-                rule: "use lower-case letters, digits and single hyphens, at most 27 of them",
+                rule: "use lower-case letters, digits and single hyphens, at most 48 of them",
                 of: "slug",
             })
         }
@@ -204,14 +267,6 @@ macro_rules! text_type {
             }
         }
 
-        impl TryFrom<String> for $type {
-            type Error = NotAName;
-
-            fn try_from(text: String) -> Result<Self, NotAName> {
-                text.parse()
-            }
-        }
-
         impl From<$type> for String {
             fn from(name: $type) -> Self {
                 name.0
@@ -221,6 +276,20 @@ macro_rules! text_type {
 }
 
 text_type!(InstanceName, Slug, UserName, GroupName, WorkspaceName, TokenName, SshKeyName);
+
+macro_rules! from_text {
+    ($($type:ident),*) => {$(
+        impl TryFrom<String> for $type {
+            type Error = NotAName;
+
+            fn try_from(text: String) -> Result<Self, NotAName> {
+                text.parse()
+            }
+        }
+    )*};
+}
+
+from_text!(Slug, UserName, GroupName, WorkspaceName, TokenName, SshKeyName);
 
 #[cfg(test)]
 mod tests {
@@ -235,6 +304,22 @@ mod tests {
             assert_eq!(made.as_str(), slug);
             assert_eq!(made.as_str().parse::<Slug>(), Ok(made));
         }
+    }
+
+    #[test]
+    fn jobs_and_tasks_have_slugs_whatever_their_names() {
+        for (name, slug) in
+            [("train", "train"), ("pytorch-imagenet.v2~a", "pytorch-imagenet-v2-a"), ("--", "x")]
+        {
+            assert_eq!(Slug::of_job(name).as_str(), slug);
+        }
+        let long = [Slug::of_job(&"a".repeat(255)), Slug::of_job(&"a".repeat(254))];
+        assert!(long.iter().all(|slug| slug.as_str().len() <= InstanceName::MAX));
+        assert_ne!(long[0], long[1]);
+        let task = Slug::of_task(&long[0], "a_role_with_a_very_long_name", 99_999);
+        assert_eq!(task.as_str().parse(), Ok(task.clone()));
+        assert!(InstanceName::try_from(InstanceName::of_task(&task).to_string()).is_ok());
+        assert_eq!(Slug::of_task(&Slug::of_job("t"), "ps.1", 0).as_str(), "t-ps-1-0");
     }
 
     #[test]

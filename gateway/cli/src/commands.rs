@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod forward;
 pub(crate) mod images;
+pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod lifecycle;
 pub(crate) mod list;
@@ -14,8 +15,10 @@ pub(crate) mod login;
 pub(crate) mod logs;
 pub(crate) mod open;
 pub(crate) mod people;
+pub(crate) mod quota;
 pub(crate) mod shell;
 pub(crate) mod ssh;
+pub(crate) mod submit;
 pub(crate) mod terminals;
 
 use gateway_api::{
@@ -43,6 +46,10 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Login(arguments) => login::login(arguments, words).await,
         Command::Logout => login::logout(words).await,
         Command::Whoami(arguments) => login::whoami(&arguments, &session()?).await,
+        Command::Submit(arguments) => submit::submit(*arguments, &session()?).await,
+        Command::Jobs(arguments) => jobs::list(&arguments, &session()?).await,
+        Command::Rerun(arguments) => jobs::rerun(arguments, &session()?).await,
+        Command::Change(arguments) => jobs::change(&arguments, &session()?).await,
         Command::Create(arguments) => create::create(arguments, &session()?).await,
         Command::Ls(arguments) => list::ls(&arguments, &session()?).await,
         Command::Show(arguments) => list::show(&arguments, &session()?).await,
@@ -65,6 +72,7 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::User(command) => people::user(command, &session()?).await,
         Command::Group(command) => people::group(command, &session()?).await,
         Command::Workspace(command) => people::workspace(command, &session()?).await,
+        Command::Quota(command) => quota::quota(command, &session()?).await,
         Command::Token(command) => keys::token(command, &session()?).await,
         Command::Audit(arguments) => keys::audit(arguments, &session()?).await,
         Command::Passwd => keys::passwd(&session()?).await,
@@ -89,7 +97,9 @@ impl Session {
             return error.into();
         }
         let instances = self.client.instances().await.unwrap_or_default();
-        let nearest = spelling::nearest(name, instances.iter().map(|instance| instance.name.as_str()));
+        let jobs = self.client.jobs(false).await.unwrap_or_default();
+        let names = instances.iter().map(|instance| instance.name.as_str());
+        let nearest = spelling::nearest(name, names.chain(jobs.iter().map(|job| job.name.as_str())));
         let hint = match nearest {
             // It is there after all: something else was not found.
             Some(same) if same == name => return error.into(),

@@ -69,7 +69,14 @@ pub(crate) fn render(error: &anyhow::Error, words: Words, colours: bool) -> Stri
     let mark = |word: &str, colour: &str| {
         if colours { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
     };
-    let mut lines = format!("{}{what}", mark(words.error(), "31"));
+    let mut lines = String::new();
+    if let Some(ClientError::Problem(problem)) = error.downcast_ref() {
+        for note in problem.notes.iter().filter(|note| note.level == "error") {
+            let _ =
+                writeln!(lines, "{}{}", mark(words.error(), "31"), output::printable(&Words::job_note(note)));
+        }
+    }
+    let _ = write!(lines, "{}{what}", mark(words.error(), "31"));
     if let Some(hint) = hint {
         let _ = write!(lines, "\n{}{hint}", mark(words.hint(), "36"));
     }
@@ -185,6 +192,7 @@ mod tests {
             hint: Some("what the gateway advises".to_owned()),
             pointer: None,
             params: params.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            notes: Vec::new(),
             request_id: "req_1".to_owned(),
         }
     }

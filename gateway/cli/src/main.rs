@@ -52,23 +52,36 @@ enum Command {
     Logout,
     /// Say who is signed in
     Whoami(commands::login::Whoami),
+    /// Submit a job: a file from here or elsewhere, or a command
+    ///
+    /// The format of a file is recognised: OpenPAI v1 and v2, DLC parameters, Determined, our own. With `--wait` the
+    /// exit code is the job's: 0 if it succeeded, that of the task that failed, or 1 if it was stopped.
+    Submit(Box<commands::submit::Submit>),
+    /// List your jobs
+    Jobs(commands::jobs::Jobs),
+    /// Submit the file of a job once more
+    Rerun(commands::jobs::Rerun),
+    /// Change the time limit or the priority of a job
+    Change(commands::jobs::Change),
     /// Make an instance and start it
     Create(commands::create::Create),
     /// List your instances
     #[command(visible_alias = "ps")]
     Ls(commands::list::Ls),
-    /// Show everything about an instance
+    /// Show everything about an instance or a job
     #[command(visible_alias = "inspect")]
     Show(commands::list::Show),
     /// Start stopped instances; their files are as they were
     Start(commands::lifecycle::Names),
-    /// Stop instances; their files stay
+    /// Stop instances, whose files stay, and jobs
     Stop(commands::lifecycle::Names),
     /// Stop and start instances
     Restart(commands::lifecycle::Names),
-    /// Delete instances and their files; /userhome is kept
+    /// Delete instances and their files, and jobs; /userhome is kept
     Rm(commands::lifecycle::Names),
-    /// Print what an instance's command has written
+    /// Print what an instance's command, or a job's task, has written
+    ///
+    /// A task is named `JOB/ROLE/0`; `JOB` alone is its first. What a task wrote is kept after its end.
     Logs(commands::logs::Logs),
     /// Run a command in a running instance
     Exec(commands::exec::Exec),
@@ -132,6 +145,9 @@ enum Command {
     /// Manage workspaces: a user can be in many
     #[command(subcommand)]
     Workspace(commands::people::WorkspaceCommand),
+    /// See and set what users and groups may hold at a time
+    #[command(subcommand)]
+    Quota(commands::quota::QuotaCommand),
     /// Manage tokens for scripts
     #[command(subcommand)]
     Token(commands::keys::TokenCommand),

@@ -6,6 +6,7 @@
 pub(crate) mod doctor;
 mod images;
 mod jobfile;
+mod jobs;
 mod open;
 mod people;
 mod problem;

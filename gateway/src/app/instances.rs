@@ -1,12 +1,11 @@
 //! Instances: what users do with them. Acts write the goal and return; the loops do the rest.
 
-mod check;
+pub(super) mod check;
 
 use envd_api::control::InstanceSpec;
 use gateway_api::{
     Action, CreateInstance, Goal, Instance, InstanceId, InstanceName, Slug, Status,
-    instance::{SHM_DEFAULT_BYTES, WaitReason},
-    session::Role,
+    instance::SHM_DEFAULT_BYTES, session::Role,
 };
 
 use oci_spec::distribution::Reference;
@@ -37,7 +36,7 @@ impl App {
             Role::Leader => self.store.instances_of_group(caller.user.group_id).await?,
             Role::User => self.store.instances_of(caller.user.id).await?,
         };
-        rows.retain(|row| policy::may_see(caller, row));
+        rows.retain(|row| row.job.is_none() && policy::may_see(caller, row));
         rows.sort_by(|a, b| b.id.cmp(&a.id));
         Ok(rows.into_iter().map(|row| self.view_for(caller, row)).collect())
     }
@@ -69,8 +68,12 @@ impl App {
             shm_bytes: wanted.shm_bytes.unwrap_or(SHM_DEFAULT_BYTES),
             disk_bytes: None,
             gpus: wanted.gpus,
+            gpu_model: None,
+            cards: Vec::new(),
             env: wanted.env,
             command: wanted.command,
+            work_dir: None,
+            task: false,
         };
         let id = InstanceId::new();
         let new = NewInstance {
@@ -93,11 +96,15 @@ impl App {
         tracing::info!(user = %caller.user.name, instance = %id, %name, "created");
         let row = self.store.instance(&id).await?.ok_or_else(|| not_found(name.as_str()))?;
         let instance = self.announce(row);
-        self.wake.notify_one();
+        self.line_moves.notify_one();
         Ok(instance)
     }
 
     pub(crate) async fn start_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
+        let row = self.find(caller, name).await?;
+        if row.job.is_some() {
+            return self.open_kept_task(caller, row).await;
+        }
         self.act(caller, name, Action::Start, Goal::Running, on_its_way()).await
     }
 
@@ -121,8 +128,15 @@ impl App {
 
     /// An instance as users see it.
     pub(crate) fn view(&self, row: InstanceRow) -> Instance {
+        let waits = matches!(row.status, Status::Waiting { .. });
         let status = self.cluster.seen(row.status);
+        let mut actions = status.actions();
+        if row.job.is_some() {
+            actions.retain(|&action| policy::fits_a_task(action));
+        }
         Instance {
+            queue: waits.then(|| self.places.of(row.id.as_str())).flatten(),
+            job: row.job,
             id: row.id,
             name: row.name,
             slug: row.slug,
@@ -136,7 +150,7 @@ impl App {
             command: row.spec.command,
             auto_start: row.auto_start,
             goal: row.goal,
-            actions: status.actions(),
+            actions,
             status,
             created_at: row.created_at,
         }
@@ -156,11 +170,43 @@ impl App {
     }
 
     /// Tells listeners of a changed row and answers with what they see.
+    ///
+    /// A task is told of with its job.
     pub(crate) fn announce(&self, row: InstanceRow) -> Instance {
         let owner = row.user_id;
         let instance = self.view(row);
+        if instance.job.is_some() {
+            self.jobs_move.notify_one();
+            return instance;
+        }
         self.events.tell(owner, What::Changed(Box::new(instance.clone())));
         instance
+    }
+
+    /// Opens a task whose files were kept: its container starts again without its command, and without cards, to be
+    /// looked around in.
+    async fn open_kept_task(&self, caller: &Caller, row: InstanceRow) -> Result<Instance, Error> {
+        let grant = policy::grant(caller, row, Action::Start)?;
+        let row = grant.instance();
+        let job = row.job.clone().ok_or_else(|| not_found(row.name.as_str()))?;
+        if self.store.job(&job).await?.is_none_or(|job| job.kept_until.is_none()) {
+            return Err(Error::Forbidden { why: "the files of this task were not kept" });
+        }
+        let spec =
+            InstanceSpec { command: Vec::new(), task: false, gpus: 0, cards: Vec::new(), ..row.spec.clone() };
+        let status = on_its_way();
+        let line = caller.line(act_word(Action::Start), row.id.as_str()).with("name", row.name.as_str());
+        if !self.store.open_task(&row.id, row.generation, &spec, &status, &line).await? {
+            return Err(Error::WrongState {
+                name: row.name.to_string(),
+                state: row.status.word(),
+                action: Action::Start,
+            });
+        }
+        self.line_moves.notify_one();
+        let generation = row.generation + 1;
+        Ok(self
+            .view_for(caller, InstanceRow { goal: Goal::Running, generation, spec, status, ..row.clone() }))
     }
 
     async fn act(
@@ -187,6 +233,7 @@ impl App {
                 let row = InstanceRow { goal, generation, status, ..instance.clone() };
                 self.announce(row.clone());
                 self.wake.notify_one();
+                self.line_moves.notify_one();
                 return Ok(self.view_for(caller, row));
             }
             if !self.store.still_opens(caller.key_hash()).await? {
@@ -199,6 +246,10 @@ impl App {
     pub(super) async fn find(&self, caller: &Caller, name: &str) -> Result<InstanceRow, Error> {
         let row = if let Ok(id) = name.parse::<InstanceId>() {
             self.store.instance(&id).await?
+        } else if let Some((job, task)) = name.split_once('/') {
+            self.store
+                .instance_by_slug(caller.user.id, &task_slug(job, task).ok_or_else(|| not_found(name))?)
+                .await?
         } else if let Some(slug) = slug_of(name) {
             self.store.instance_by_slug(caller.user.id, &slug).await?
         } else {
@@ -212,7 +263,7 @@ impl App {
     }
 
     /// Local images cannot be pulled: one that is missing is a mistake that can be told at once.
-    async fn check_image_is_here(&self, image: &str) -> Result<(), Error> {
+    pub(super) async fn check_image_is_here(&self, image: &str) -> Result<(), Error> {
         let is_own = image.parse::<Reference>().is_ok_and(|name| name.registry() == "localhost");
         // What a digest names is known to the engine alone.
         if !is_own || image.contains('@') {
@@ -238,6 +289,12 @@ pub(super) fn same_image(one: &str, other: &str) -> bool {
     matches!((whole(one), whole(other)), (Ok(one), Ok(other)) if one == other)
 }
 
+/// The slug of the task that is called `job/role/0` or `job/role`.
+fn task_slug(job: &str, task: &str) -> Option<Slug> {
+    let (role, index) = task.rsplit_once('/').unwrap_or((task, "0"));
+    Some(Slug::of_task(&Slug::of_job(job), role, index.parse().ok()?))
+}
+
 fn slug_of(name: &str) -> Option<Slug> {
     name.parse::<InstanceName>().map(|name| name.slug()).or_else(|_| name.parse::<Slug>()).ok()
 }
@@ -261,8 +318,9 @@ fn act_word(action: Action) -> &'static str {
     }
 }
 
+/// The status of what is to run and may have to wait for room.
 fn on_its_way() -> Status {
-    Status::Waiting { reason: WaitReason::StartingUp, message: "the cluster has been told".to_owned() }
+    super::jobs::in_line()
 }
 
 #[cfg(test)]

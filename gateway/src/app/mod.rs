@@ -6,8 +6,11 @@ mod chores;
 mod groups;
 mod images;
 mod instances;
+mod jobs;
+mod line;
 mod notices;
 mod people;
+mod quotas;
 mod saved;
 mod ssh_keys;
 
@@ -30,14 +33,18 @@ use crate::{
     events::Events,
     listen::tls::Certificates,
     proxy::address::Addresses,
+    reconcile::jobs::Beginning,
     store::Store,
+    task_logs::TaskLogs,
     tasks::Tasks,
 };
 
-use self::ssh_keys::Challenges;
+use self::{line::Places, ssh_keys::Challenges};
 
 pub(crate) use accounts::{NewAdmin, SESSION_LASTS};
 pub(crate) use apps::APP_SESSION_LASTS;
+pub(crate) use jobs::{in_line, kept_for, stopped_by, task_status};
+pub(crate) use line::Outlook;
 
 /// All parts of the gateway. One per process.
 #[derive(Debug)]
@@ -56,6 +63,15 @@ pub(crate) struct App {
     pub(crate) wake: Notify,
     /// Wakes the loop that looks after saves.
     pub(crate) wake_images: Notify,
+    /// Wakes the loop that decides what starts.
+    pub(crate) line_moves: Notify,
+    /// Wakes the loop that looks after jobs.
+    pub(crate) jobs_move: Notify,
+    /// Wakes the loop that copies the output of tasks.
+    pub(crate) logs_move: Notify,
+    pub(crate) places: Places,
+    pub(crate) beginning: Beginning,
+    pub(crate) logs: TaskLogs,
     /// The connections that end with their session or token.
     pub(crate) live: Live,
     tickets: Tickets,
@@ -93,6 +109,12 @@ impl App {
             events: Events::new(),
             wake: Notify::new(),
             wake_images: Notify::new(),
+            line_moves: Notify::new(),
+            jobs_move: Notify::new(),
+            logs_move: Notify::new(),
+            places: Places::default(),
+            beginning: Beginning::default(),
+            logs: TaskLogs::new(&config.data),
             certificates: OnceLock::new(),
             addresses: OnceLock::new(),
             tickets: Tickets::default(),

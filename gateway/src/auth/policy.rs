@@ -8,6 +8,7 @@
 use gateway_api::{
     Action, InstanceId,
     image::{ChangeImage, ImageState, Share},
+    job::JobAction,
     people::Workspace,
     session::Role,
 };
@@ -15,7 +16,7 @@ use gateway_api::{
 use super::{Caller, Key};
 use crate::{
     error::Error,
-    store::{AppSession, GroupId, ImageRow, InstanceRow, User, UserId},
+    store::{AppSession, GroupId, ImageRow, InstanceRow, JobRow, User, UserId},
 };
 
 const ONLY_ADMINS: Error = Error::Forbidden { why: "only an admin may do this" };
@@ -76,6 +77,20 @@ pub(crate) fn may(caller: &Caller, instance: &InstanceRow, action: Action) -> bo
     role && (action == Action::Logs || !caller.reads_only())
 }
 
+/// What can be done with one task: its job as a whole is started, deleted and run again.
+pub(crate) fn fits_a_task(action: Action) -> bool {
+    match action {
+        Action::Start
+        | Action::Stop
+        | Action::Terminal
+        | Action::Exec
+        | Action::Logs
+        | Action::Open
+        | Action::Save => true,
+        Action::Restart | Action::Delete => false,
+    }
+}
+
 /// Grants `action`, if the caller may and the instance's state allows it.
 pub(crate) fn grant(caller: &Caller, instance: InstanceRow, action: Action) -> Result<Grant, Error> {
     let grant = grant_in_any_state(caller, instance, action)?;
@@ -103,6 +118,9 @@ pub(crate) fn grant_in_any_state(
             Error::Forbidden { why: "this instance is somebody else's" }
         });
     }
+    if instance.job.is_some() && !fits_a_task(action) {
+        return Err(Error::Forbidden { why: "this is a task: do that with its job" });
+    }
     tracing::info!(user = %caller.user.name, instance = %instance.id, action = action.word(), "granted");
     Ok(Grant { instance })
 }
@@ -116,6 +134,33 @@ pub(crate) fn grant_by_app_session(session: &AppSession) -> Grant {
 /// Whether environment variables may be shown: they often hold secrets, so to nobody but the owner.
 pub(crate) fn owns(caller: &Caller, instance: &InstanceRow) -> bool {
     instance.user_id == caller.user.id
+}
+
+// === jobs ===
+
+/// Whether `caller` may know of this job at all.
+pub(crate) fn may_see_job(caller: &Caller, job: &JobRow) -> bool {
+    job.user_id == caller.user.id || oversees(&caller.user, job.group_id)
+}
+
+/// As with instances: admins stop and delete what belongs to others, leaders stop what is of their group, and what it
+/// wrote is its owner's alone.
+pub(crate) fn act_on_job(caller: &Caller, job: &JobRow, action: JobAction) -> Result<(), Error> {
+    let owner = job.user_id == caller.user.id;
+    let role = match action {
+        JobAction::Stop => owner || oversees(&caller.user, job.group_id),
+        JobAction::Delete | JobAction::Change => owner || caller.user.role == Role::Admin,
+        JobAction::Rerun | JobAction::Logs => owner,
+    };
+    if !role {
+        return Err(Error::Forbidden { why: "this job is somebody else's" });
+    }
+    if action != JobAction::Logs && caller.reads_only() { Err(READS_ONLY) } else { Ok(()) }
+}
+
+/// Its file may hold secrets.
+pub(crate) fn may_read_job(caller: &Caller, job: &JobRow) -> Result<(), Error> {
+    act_on_job(caller, job, JobAction::Logs)
 }
 
 /// Admins oversee all, leaders their group.

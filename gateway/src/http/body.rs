@@ -14,11 +14,14 @@ use crate::error::Error;
 /// The longest body that the API reads.
 pub(super) const LIMIT: usize = 256 << 10;
 
+/// The longest body with a job file in it: quoted it can be twice as long as it is.
+pub(super) const JOB_LIMIT: usize = 2 * jobfile::LARGEST_BYTES + (64 << 10);
+
 /// A JSON body, in a request or an answer.
 #[derive(Debug)]
-pub(super) struct Json<T>(pub(super) T);
+pub(super) struct Json<T, const MOST: usize = LIMIT>(pub(super) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+impl<S: Send + Sync, T: DeserializeOwned, const MOST: usize> FromRequest<S> for Json<T, MOST> {
     type Rejection = Error;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
@@ -32,10 +35,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         if !json {
             return Err(bad("its content type must be `application/json`", None));
         }
-        let body = http_body_util::Limited::new(request.into_body(), LIMIT).collect().await;
+        let body = http_body_util::Limited::new(request.into_body(), MOST).collect().await;
         let body = body.map_err(|error| {
             if error.is::<http_body_util::LengthLimitError>() {
-                Error::BodyTooLarge { limit: LIMIT }
+                Error::BodyTooLarge { limit: MOST }
             } else {
                 bad("it broke off", None)
             }

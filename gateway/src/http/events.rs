@@ -18,7 +18,8 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 #[utoipa::path(get, path = "/events", operation_id = "events", responses(
     (status = 200, content_type = "text/event-stream", body = String, description =
         "`event: instance` with an `Instance`, `event: instance_deleted` with `{id}`, `event: image` \
-         with an `Image`, `event: image_deleted` with `{id}`. The first event is `ready`. \
+         with an `Image`, `event: image_deleted` with `{id}`, `event: job` with a `Job`, \
+         `event: job_deleted` with `{id}`. The first event is `ready`. \
          Read the lists after each (re)connect: news is not repeated"),
     (status = 401, body = Problem),
     (status = 429, body = Problem, description = "`too_many_open`"),
@@ -58,6 +59,8 @@ fn event(what: &What) -> Event {
         What::Deleted(id) => ("instance_deleted", json!({ "id": id })),
         What::Image(image) => ("image", json!(image)),
         What::ImageDeleted(id) => ("image_deleted", json!({ "id": id })),
+        What::JobChanged(job) => ("job", json!(job)),
+        What::JobDeleted(id) => ("job_deleted", json!({ "id": id })),
     };
     Event::default().event(name).data(data.to_string())
 }

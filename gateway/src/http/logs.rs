@@ -109,7 +109,7 @@ where
 }
 
 /// A log takes nothing from whoever reads it.
-struct Nothing;
+pub(super) struct Nothing;
 
 impl relay::Sink for Nothing {
     async fn bytes(&mut self, _: Bytes) -> bool {

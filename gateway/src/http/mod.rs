@@ -15,6 +15,7 @@ mod groups;
 mod health;
 mod images;
 mod instances;
+mod jobs;
 mod logs;
 mod notices;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod policy_table;
 mod port;
 mod problem;
 mod process;
+mod quotas;
 mod relay;
 mod session;
 mod settings;
@@ -151,6 +153,15 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(instances::start))
         .routes(routes!(instances::stop))
         .routes(routes!(instances::restart))
+        .routes(routes!(jobs::list, jobs::submit))
+        .routes(routes!(jobs::dry_run))
+        .routes(routes!(jobs::show, jobs::change, jobs::delete))
+        .routes(routes!(jobs::stop))
+        .routes(routes!(jobs::rerun))
+        .routes(routes!(jobs::file))
+        .routes(routes!(jobs::events))
+        .routes(routes!(jobs::logs))
+        .routes(routes!(jobs::follow_logs))
         .routes(routes!(logs::read))
         .routes(routes!(logs::follow))
         .routes(routes!(process::exec))
@@ -170,6 +181,8 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(users::show, users::change, users::remove))
         .routes(routes!(users::restore))
         .routes(routes!(users::reset_password))
+        .routes(routes!(quotas::user, quotas::set_user))
+        .routes(routes!(quotas::group, quotas::set_group))
         .routes(routes!(groups::list, groups::add))
         .routes(routes!(groups::show, groups::remove))
         .routes(routes!(workspaces::list, workspaces::add))

@@ -24,6 +24,7 @@ struct World {
     group: String,
     workspace: String,
     instance: String,
+    job: String,
     token: String,
     image: String,
     number: usize,
@@ -81,7 +82,12 @@ impl World {
         let instance = site.instance(&owner, "train", &status).await.to_string();
         let token = site.token(&owner, Scope::All).await.0.to_string();
         let image = site.image(&owner, &instance).await.to_string();
-        Self { tokens, owner, group, workspace, instance, token, image, number: n }
+        let status = match operation {
+            "change_job" | "stop_job" => Status::Running { since: jiff::Timestamp::now() },
+            _ => Status::Succeeded,
+        };
+        let job = site.job(&owner, &status).await.to_string();
+        Self { tokens, owner, group, workspace, instance, job, token, image, number: n }
     }
 
     async fn ask(&self, site: &Site, method: &Method, path: &str, operation: &Value, column: usize) -> u16 {
@@ -104,6 +110,7 @@ impl World {
             Some("users") => &self.owner,
             Some("groups") => &self.group,
             Some("workspaces") => &self.workspace,
+            Some("jobs") => &self.job,
             Some(_) | None => "{name}",
         };
         let path = path
@@ -129,7 +136,7 @@ impl World {
             "change_user" => json!({"disabled": true}),
             "add_user" | "add_group" | "add_workspace" => json!({"name": format!("new-{n}")}),
             "act_on_app" => json!({"act": "start"}),
-            "open_app" | "save_instance" => json!({}),
+            "open_app" | "save_instance" | "rerun_job" => json!({}),
             "change_image" => json!({"message": "changed"}),
             "create_tensorboard" => json!({"folder": "/userhome/runs", "name": "board"}),
             "add_ssh_key" => json!({"key": SSH_KEY, "name": format!("key-{n}")}),
@@ -137,6 +144,9 @@ impl World {
             "add_announcement" => json!({"level": "info", "text": {"english": "maintenance on Monday"}}),
             "set_rules" => json!({"english": "release what you do not use"}),
             "accept_rules" => json!({"version": 1}),
+            "submit_job" | "dry_run_job" => json!({"file": super::testing::JOB_FILE}),
+            "change_job" => json!({"priority": 6}),
+            "set_user_quota" | "set_group_quota" => json!({"limits": {"gpus": 2}}),
             "add_token" => json!({"name": "new", "scope": "all"}),
             other => panic!("{other}: say what body it takes"),
         }

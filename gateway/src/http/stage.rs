@@ -172,7 +172,8 @@ async fn play(
             | Call::Session(_)
             | Call::Sftp { .. }
             | Call::Connect(_)
-            | Call::Listen(_) => {}
+            | Call::Listen(_)
+            | Call::Begin(_) => {}
         }
     }
 }

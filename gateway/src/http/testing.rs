@@ -4,8 +4,8 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use envd_api::{control::InstanceSpec, save::SavedImage};
 use gateway_api::{
-    GroupName, ImageId, InstanceId, InstanceName, Status, TokenName, UserName, WorkspaceName, id::TokenId,
-    image::Share, session::Role, token::Scope,
+    GroupName, ImageId, InstanceId, InstanceName, JobId, Slug, Status, TokenName, UserName, WorkspaceName,
+    id::TokenId, image::Share, session::Role, token::Scope,
 };
 use http::Method;
 use serde_json::Value;
@@ -23,12 +23,14 @@ use crate::{
         tls::{Certificates, provider},
     },
     proxy::{Proxy, address::Addresses},
-    store::{Added, GroupId, Line, NewImage, NewInstance, NewToken, NewUser, Store},
+    store::{Added, GroupId, Line, NewImage, NewInstance, NewJob, NewToken, NewUser, Store},
     tasks::Tasks,
 };
 
 /// Everybody's password.
 pub(super) const PASSWORD: &str = "correct horse";
+/// The smallest job there is.
+pub(super) const JOB_FILE: &str = "berth: 1\nname: new\nimage: python:3.12\ncommand: echo hello\n";
 const HOUR: Duration = Duration::from_hours(1);
 /// No answer takes longer.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -176,8 +178,12 @@ impl Site {
             shm_bytes: 1 << 26,
             disk_bytes: None,
             gpus: 0,
+            gpu_model: None,
+            cards: Vec::new(),
             env: [("SECRET".to_owned(), "hush".to_owned())].into(),
             command: Vec::new(),
+            work_dir: None,
+            task: false,
         };
         let slug = name.slug();
         let new = NewInstance {
@@ -220,6 +226,26 @@ impl Site {
             frozen_ms: 0,
         };
         assert!(self.app.store.finish_image(&id, &saved, &line()).await.unwrap());
+        id
+    }
+
+    /// Adds a job that is in that state.
+    pub(super) async fn job(&self, owner: &str, status: &Status) -> JobId {
+        let owner = self.app.store.user_by_name(&owner.parse().unwrap()).await.unwrap().unwrap();
+        let spec = jobfile::read(JOB_FILE.as_bytes(), &jobfile::Site::default()).spec.unwrap();
+        let (id, slug) = (JobId::new(), Slug::of_job("first"));
+        let new = NewJob {
+            id: &id,
+            user: owner.id,
+            name: "first",
+            slug: &slug,
+            file: JOB_FILE,
+            spec: &spec,
+            warnings: &[],
+            status,
+            priority: 5,
+        };
+        self.app.store.add_job(new, &line()).await.unwrap();
         id
     }
 

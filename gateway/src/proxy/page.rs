@@ -218,6 +218,7 @@ impl View {
                 language.pick("The instance is waiting", "实例正在等待"),
                 match (language, reason) {
                     (Language::English, _) => sentence(message),
+                    (_, WaitReason::Queued) => "正在排队等待资源，轮到后自动启动。".to_owned(),
                     (_, WaitReason::StartingUp) => "已通知集群，即将启动。".to_owned(),
                     (_, WaitReason::ClusterUnreachable) => "集群没有响应。".to_owned(),
                     (_, WaitReason::EngineUnreachable) => "容器引擎没有响应。".to_owned(),

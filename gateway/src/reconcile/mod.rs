@@ -2,6 +2,8 @@
 //! signal and by a clock, and may be killed at any instruction.
 
 pub(crate) mod images;
+pub(crate) mod jobs;
 pub(crate) mod place;
+pub(crate) mod queue;
 mod stale;
 mod status;

@@ -14,8 +14,17 @@ use futures_util::StreamExt as _;
 use gateway_api::{Goal, InstanceId, Status, instance::WaitReason};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{stale, status::status};
-use crate::{app::App, clusters::Health, error::chain, events::What, store::StoreError};
+use super::{
+    stale,
+    status::{cannot_start, is_over, status, task_end},
+};
+use crate::{
+    app::App,
+    clusters::Health,
+    error::chain,
+    events::What,
+    store::{Settled, StoreError},
+};
 
 /// How often the loop looks without being told to.
 const CLOCK: Duration = Duration::from_secs(5);
@@ -173,7 +182,10 @@ async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrup
             } else {
                 Status::Waiting { reason: WaitReason::Retrying, message }
             };
-            if status != row.status && app.store.set_status(id, row.generation, &status).await? {
+            let is_over = is_over(&status);
+            let end = is_over.then(|| cannot_start(&status)).flatten();
+            let settled = Settled { status: &status, is_over, end };
+            if status != row.status && app.store.settle(id, row.generation, &settled).await? {
                 app.announce(crate::store::InstanceRow { status, ..row });
             }
             Ok(())
@@ -198,13 +210,31 @@ async fn apply(app: &App, told: &mut Told, observed: Observed) -> Result<(), Int
         app.agents.close(&row.id);
         if app.store.forget_instance(&row.id, row.generation).await? {
             told.remove(&row.id);
-            app.events.tell(row.user_id, What::Deleted(row.id));
+            app.line_moves.notify_one();
+            if row.job.is_some() {
+                app.jobs_move.notify_one();
+            } else {
+                app.events.tell(row.user_id, What::Deleted(row.id));
+            }
         }
         return Ok(());
     }
-    let status = status(row.goal, !row.spec.command.is_empty(), &observed.observation);
-    if status != row.status && app.store.set_status(&row.id, row.generation, &status).await? {
+    let has_command = !row.spec.command.is_empty();
+    let status = status(row.goal, has_command, &observed.observation);
+    if let (Some(_), Some(address)) = (&row.job, &observed.address) {
+        app.store.note_address(&row.id, address).await?;
+    }
+    if status == row.status {
+        return Ok(());
+    }
+    let is_over = is_over(&status);
+    let end = is_over.then(|| task_end(row.goal, &observed.observation)).flatten();
+    let settled = Settled { status: &status, is_over, end };
+    if app.store.settle(&row.id, row.generation, &settled).await? {
         app.announce(crate::store::InstanceRow { status, ..row });
+        if is_over {
+            app.line_moves.notify_one();
+        }
     }
     Ok(())
 }
@@ -213,7 +243,7 @@ async fn apply(app: &App, told: &mut Told, observed: Observed) -> Result<(), Int
 async fn announce_passing(app: &App) {
     match app.store.instances().await {
         Ok(rows) => {
-            for row in rows.into_iter().filter(|row| row.status.is_passing()) {
+            for row in rows.into_iter().filter(|row| row.job.is_none() && row.status.is_passing()) {
                 app.announce(row);
             }
         }

@@ -1,7 +1,11 @@
 //! What an observation of the cluster means to the user, given what the user wants. A pure function.
 
 use envd_api::control::{Failure, Observation};
-use gateway_api::{Goal, Status, instance::WaitReason};
+use gateway_api::{
+    Goal, Status,
+    instance::WaitReason,
+    job::{EndCause, TaskEnd},
+};
 
 /// The status of an instance whose goal envd is working towards.
 pub(super) fn status(goal: Goal, has_command: bool, observation: &Observation) -> Status {
@@ -55,6 +59,52 @@ fn stopped(has_command: bool, observation: &Observation) -> Status {
         | Observation::Failed { retrying: true, .. }
         | Observation::Deleting => Status::Stopping,
     }
+}
+
+/// Whether its container has ended for good, or there will be none: what it held is free.
+pub(super) fn is_over(status: &Status) -> bool {
+    matches!(status, Status::Stopped { .. } | Status::Succeeded | Status::Failed { .. })
+}
+
+/// How a task ended, given that it did.
+pub(super) fn task_end(goal: Goal, observation: &Observation) -> Option<TaskEnd> {
+    let end =
+        |cause, exit_code, message: &str| Some(TaskEnd { cause, exit_code, message: message.to_owned() });
+    match observation {
+        _ if goal != Goal::Running => end(EndCause::Stopped, None, ""),
+        Observation::Exited { exit_code: 0, .. } => end(EndCause::Succeeded, Some(0), ""),
+        Observation::Exited { exit_code, out_of_memory } => {
+            let cause = match exit_code {
+                _ if *out_of_memory => EndCause::OutOfMemory,
+                129..=192 => EndCause::Signal,
+                _ => EndCause::ExitCode,
+            };
+            end(cause, Some(*exit_code), &ended(*exit_code, *out_of_memory))
+        }
+        Observation::Failed { failure, message, .. } => {
+            let cause = match failure {
+                Failure::BadImage | Failure::ImageNotFound => EndCause::Image,
+                Failure::OverDiskLimit => EndCause::OverDiskLimit,
+                Failure::Lost => EndCause::Lost,
+                Failure::EngineUnreachable | Failure::DiskFull | Failure::Refused | Failure::Engine => {
+                    EndCause::CannotStart
+                }
+            };
+            end(cause, None, message)
+        }
+        Observation::Absent
+        | Observation::Pulling { .. }
+        | Observation::Starting
+        | Observation::Running { .. }
+        | Observation::Stopping
+        | Observation::Deleting => None,
+    }
+}
+
+/// How a task ended that the cluster does not take.
+pub(super) fn cannot_start(status: &Status) -> Option<TaskEnd> {
+    let Status::Failed { reason, exit_code } = status else { return None };
+    Some(TaskEnd { cause: EndCause::CannotStart, exit_code: *exit_code, message: reason.clone() })
 }
 
 fn ended(exit_code: i32, out_of_memory: bool) -> String {

@@ -183,6 +183,7 @@ fn in_chinese(error: &Error) -> Option<String> {
 
 fn waits_for(reason: WaitReason, message: &str) -> String {
     match reason {
+        WaitReason::Queued => "排队等待资源".to_owned(),
         WaitReason::StartingUp => "已通知集群".to_owned(),
         WaitReason::ClusterUnreachable => "集群没有响应".to_owned(),
         WaitReason::EngineUnreachable => "容器引擎没有响应".to_owned(),

@@ -4,11 +4,14 @@
 //! means), reports of the cluster write `status`, and only for the generation that they speak of.
 
 use envd_api::control::InstanceSpec;
-use gateway_api::{Goal, InstanceId, InstanceName, Slug, Status, UserName};
+use gateway_api::{Goal, InstanceId, InstanceName, JobId, Slug, Status, UserName, job::TaskEnd};
 use jiff::Timestamp;
 use sqlx::{Row as _, sqlite::SqliteRow};
 
-use super::{GroupId, Line, Store, StoreError, UserId, audit, now, readable, time};
+use super::{
+    GroupId, Line, Store, StoreError, UserId, audit, job_tasks::end_task, now, readable,
+    reservations::release, time,
+};
 
 /// An instance as the store keeps one.
 #[derive(Debug, Clone)]
@@ -26,7 +29,19 @@ pub(crate) struct InstanceRow {
     pub(crate) status: Status,
     /// SSH starts it when it is stopped, without asking.
     pub(crate) auto_start: bool,
+    /// The job that it is a task of.
+    pub(crate) job: Option<JobId>,
     pub(crate) created_at: Timestamp,
+}
+
+/// What the cluster reports of an instance.
+#[derive(Debug)]
+pub(crate) struct Settled<'a> {
+    pub(crate) status: &'a Status,
+    /// Its container has ended, or there will be none: what it held is free.
+    pub(crate) is_over: bool,
+    /// How the task ended, if that is what it was.
+    pub(crate) end: Option<TaskEnd>,
 }
 
 /// An instance that is not there yet.
@@ -62,8 +77,9 @@ impl Store {
         let mut change = self.change().await?;
         // The request may have begun before its user was removed.
         let done = sqlx::query(
-            "insert into instances (id, user_id, name, slug, spec, goal, generation, status, created_at, auto_start)
-             select ?1, id, ?3, ?4, ?5, 'running', 1, ?6, ?7, ?8 from users where id = ?2 and removed_at is null",
+            "insert into instances (id, user_id, name, slug, spec, goal, generation, status, created_at, auto_start,
+                                    queued_at)
+             select ?1, id, ?3, ?4, ?5, 'running', 1, ?6, ?7, ?8, ?7 from users where id = ?2 and removed_at is null",
         )
         .bind(instance.id.as_str())
         .bind(instance.user.0)
@@ -88,10 +104,14 @@ impl Store {
         rows.iter().map(instance).collect()
     }
 
-    /// The generation of every instance.
+    /// The generation of every instance that the cluster is to know of: what is to run only once it holds its place.
     pub(crate) async fn generations(&self) -> Result<Vec<(InstanceId, u64)>, StoreError> {
-        let rows =
-            sqlx::query("select id, generation from instances order by id").fetch_all(&self.pool).await?;
+        let rows = sqlx::query(
+            "select id, generation from instances
+             where goal <> 'running' or exists (select 1 from reservations where instance_id = id) order by id",
+        )
+        .fetch_all(&self.pool)
+        .await?;
         rows.iter()
             .map(|row| {
                 let id = readable(row.try_get::<&str, _>("id")?.parse())?;
@@ -100,9 +120,9 @@ impl Store {
             .collect()
     }
 
-    /// A user's own instances, newest first.
+    /// A user's own instances, newest first; tasks are shown with their job.
     pub(crate) async fn instances_of(&self, user: UserId) -> Result<Vec<InstanceRow>, StoreError> {
-        let rows = sqlx::query(select!("where user_id = ? order by instances.id desc"))
+        let rows = sqlx::query(select!("where user_id = ? and job_id is null order by instances.id desc"))
             .bind(user.0)
             .fetch_all(&self.pool)
             .await?;
@@ -111,7 +131,7 @@ impl Store {
 
     /// The instances of all who are in a group, newest first.
     pub(crate) async fn instances_of_group(&self, group: GroupId) -> Result<Vec<InstanceRow>, StoreError> {
-        let rows = sqlx::query(select!("where group_id = ? order by instances.id desc"))
+        let rows = sqlx::query(select!("where group_id = ? and job_id is null order by instances.id desc"))
             .bind(group.0)
             .fetch_all(&self.pool)
             .await?;
@@ -150,7 +170,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let mut change = self.change().await?;
         let done = sqlx::query(
-            "update instances set goal = ?1, generation = generation + 1, status = ?2
+            "update instances set goal = ?1, generation = generation + 1, status = ?2, queued_at = ?5
              where id = ?3 and generation = ?4
                and (?1 <> 'running' or exists (select 1 from users where id = user_id and removed_at is null))",
         )
@@ -158,6 +178,7 @@ impl Store {
         .bind(readable(serde_json::to_string(status))?)
         .bind(id.as_str())
         .bind(generation.cast_signed())
+        .bind(now())
         .execute(&mut *change)
         .await?;
         if done.rows_affected() == 0 {
@@ -184,6 +205,34 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
+    /// As [`Self::set_status`], with what follows from it: room that is free again, a task that has ended.
+    pub(crate) async fn settle(
+        &self,
+        id: &InstanceId,
+        generation: u64,
+        settled: &Settled<'_>,
+    ) -> Result<bool, StoreError> {
+        if !settled.is_over {
+            return self.set_status(id, generation, settled.status).await;
+        }
+        let mut change = self.change().await?;
+        let done = sqlx::query("update instances set status = ? where id = ? and generation = ?")
+            .bind(readable(serde_json::to_string(settled.status))?)
+            .bind(id.as_str())
+            .bind(generation.cast_signed())
+            .execute(&mut *change)
+            .await?;
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        release(&mut change, id).await?;
+        if let Some(end) = &settled.end {
+            end_task(&mut change, id, end).await?;
+        }
+        change.commit().await?;
+        Ok(true)
+    }
+
     /// What the cluster has on record in place of a row that is older; see `reconcile::stale`.
     pub(crate) async fn take_over(
         &self,
@@ -193,6 +242,7 @@ impl Store {
         goal: Goal,
         status: &Status,
     ) -> Result<bool, StoreError> {
+        let mut change = self.change().await?;
         let done = sqlx::query(
             "update instances set goal = ?, generation = ?, status = ? where id = ? and generation = ?",
         )
@@ -201,9 +251,25 @@ impl Store {
         .bind(readable(serde_json::to_string(status))?)
         .bind(id.as_str())
         .bind(generation.cast_signed())
-        .execute(&self.pool)
+        .execute(&mut *change)
         .await?;
-        Ok(done.rows_affected() == 1)
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        // What runs holds its room, whether or not there would be any.
+        if goal == Goal::Running {
+            sqlx::query(
+                "insert or ignore into reservations (instance_id, node, cpus_milli, memory_mib, sequence, taken_at)
+                 select id, '', cast(round(json_extract(spec, '$.cpus') * 1000) as integer),
+                        json_extract(spec, '$.memory_bytes') / 1048576, 0, ?2 from instances where id = ?1",
+            )
+            .bind(id.as_str())
+            .bind(now())
+            .execute(&mut *change)
+            .await?;
+        }
+        change.commit().await?;
+        Ok(true)
     }
 
     /// Forgets an instance whose container is gone, as its user wanted at `generation`.
@@ -229,23 +295,29 @@ fn instance(row: &SqliteRow) -> Result<InstanceRow, StoreError> {
         user_id: UserId(row.try_get("user_id")?),
         user: readable(text("user_name")?.parse())?,
         group_id: GroupId(row.try_get("group_id")?),
-        name: readable(text("name")?.parse())?,
+        // Names that were made may be longer than what a user may choose.
+        name: readable(text("name")?.to_owned().try_into())?,
         slug: readable(text("slug")?.parse())?,
         spec,
-        goal: match text("goal")? {
-            "running" => Goal::Running,
-            "stopped" => Goal::Stopped,
-            "deleted" => Goal::Deleted,
-            other => return readable(Err(format!("the goal `{other}`"))),
-        },
+        goal: goal(text("goal")?)?,
         generation: row.try_get::<i64, _>("generation")?.cast_unsigned(),
         status: readable(serde_json::from_str(text("status")?))?,
         auto_start: row.try_get("auto_start")?,
+        job: row.try_get::<Option<&str>, _>("job_id")?.map(|id| readable(id.parse())).transpose()?,
         created_at: time(row.try_get("created_at")?)?,
     })
 }
 
-fn goal_word(goal: Goal) -> &'static str {
+pub(super) fn goal(word: &str) -> Result<Goal, StoreError> {
+    match word {
+        "running" => Ok(Goal::Running),
+        "stopped" => Ok(Goal::Stopped),
+        "deleted" => Ok(Goal::Deleted),
+        other => readable(Err(format!("the goal `{other}`"))),
+    }
+}
+
+pub(super) fn goal_word(goal: Goal) -> &'static str {
     match goal {
         Goal::Running => "running",
         Goal::Stopped => "stopped",

@@ -245,6 +245,13 @@ impl Store {
         .bind(user.0)
         .execute(&mut *change)
         .await?;
+        sqlx::query(
+            "update jobs set goal = 'stopped', version = version + 1
+             where user_id = ? and goal = 'running' and ended_at is null",
+        )
+        .bind(user.0)
+        .execute(&mut *change)
+        .await?;
         an_admin_is_left(&mut change).await?;
         audit::append(&mut change, line).await?;
         change.commit().await?;
@@ -296,6 +303,12 @@ impl Store {
              where user_id = ? and goal <> 'deleted'",
         )
         .bind(readable(serde_json::to_string(deleting))?)
+        .bind(user.0)
+        .execute(&mut *change)
+        .await?;
+        sqlx::query(
+            "update jobs set goal = 'deleted', version = version + 1 where user_id = ? and goal <> 'deleted'",
+        )
         .bind(user.0)
         .execute(&mut *change)
         .await?;

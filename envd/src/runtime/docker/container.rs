@@ -7,9 +7,9 @@ use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use bollard::models::{
     ContainerCreateBody, ContainerInspectResponse, ContainerState, ContainerStateStatusEnum,
-    ContainerSummary, ContainerSummaryStateEnum, HealthConfig, HostConfig, HostConfigLogConfig, Mount,
-    MountBindOptions, MountBindOptionsPropagationEnum, MountPoint, MountType, RestartPolicy,
-    RestartPolicyNameEnum,
+    ContainerSummary, ContainerSummaryStateEnum, EndpointSettings, HealthConfig, HostConfig,
+    HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountPoint, MountType,
+    NetworkingConfig, RestartPolicy, RestartPolicyNameEnum,
 };
 use gateway_api::InstanceId;
 use jiff::Timestamp;
@@ -27,6 +27,8 @@ const CAPABILITIES_DROPPED: [&str; 2] = ["MKNOD", "NET_RAW"];
 const LOG_DRIVER: &str = "local";
 const LOG_FILE_BYTES: &str = "50m";
 const LOG_FILES: &str = "2";
+/// The same for a task of a job, whose output the gateway copies from its first byte: as good as no limit, but one.
+const TASK_LOG_FILE_BYTES: &str = "10g";
 
 /// What is the engine's to say about a new container, and not the request's.
 #[derive(Debug)]
@@ -56,6 +58,9 @@ pub(super) fn body(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<Container
         image: Some(launch.image.0.clone()),
         labels: Some(labels.map(|(label, value)| (label.to_owned(), value)).into()),
         host_config: Some(host_config(ground, launch)?),
+        networking_config: Some(NetworkingConfig {
+            endpoints_config: Some(HashMap::from([(ground.network.to_owned(), endpoint(launch))])),
+        }),
         ..ContainerCreateBody::default()
     })
 }
@@ -63,6 +68,7 @@ pub(super) fn body(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<Container
 fn host_config(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<HostConfig, RuntimeError> {
     let spec = launch.spec;
     let memory = bytes("memory", spec.memory_bytes)?;
+    let log_file_bytes = if spec.task { TASK_LOG_FILE_BYTES } else { LOG_FILE_BYTES };
     let size = |bytes: u64| HashMap::from([("size".to_owned(), bytes.to_string())]);
     Ok(HostConfig {
         network_mode: Some(ground.network.to_owned()),
@@ -86,13 +92,18 @@ fn host_config(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<HostConfig, R
         log_config: Some(HostConfigLogConfig {
             typ: Some(LOG_DRIVER.to_owned()),
             config: Some(HashMap::from([
-                ("max-size".to_owned(), LOG_FILE_BYTES.to_owned()),
+                ("max-size".to_owned(), log_file_bytes.to_owned()),
                 ("max-file".to_owned(), LOG_FILES.to_owned()),
             ])),
         }),
         mounts: Some(launch.binds.iter().map(mount).collect()),
         ..HostConfig::default()
     })
+}
+
+/// Neighbours find it by its host name.
+fn endpoint(launch: &Launch<'_>) -> EndpointSettings {
+    EndpointSettings { aliases: Some(vec![launch.spec.hostname.clone()]), ..EndpointSettings::default() }
 }
 
 fn mount(bind: &Bind) -> Mount {
@@ -146,6 +157,9 @@ pub(super) fn container(
     mut found: ContainerInspectResponse,
 ) -> Result<Container, RuntimeError> {
     let (own_files, network) = (own_files(&mut found), network(&found));
+    let (network, address) = network.map_or((None, None), |there| {
+        (there.network_id.clone(), there.ip_address.clone().filter(|address| !address.is_empty()))
+    });
     let labels = found.config.and_then(|config| config.labels).unwrap_or_default();
     let is = |label: &str, value: &str| labels.get(label).is_some_and(|found| found == value);
     if !is(LABEL_CLUSTER, cluster) || !is(LABEL_INSTANCE, instance.as_str()) {
@@ -161,6 +175,7 @@ pub(super) fn container(
         last_start: state.started_at.unwrap_or_default(),
         user: labels.get(LABEL_NETWORK).cloned(),
         network,
+        address,
         own_files,
     })
 }
@@ -178,9 +193,9 @@ fn own_files(found: &mut ContainerInspectResponse) -> Vec<PathBuf> {
     paths.filter(|path| !path.is_empty()).map(PathBuf::from).collect()
 }
 
-fn network(found: &ContainerInspectResponse) -> Option<String> {
+fn network(found: &ContainerInspectResponse) -> Option<EndpointSettings> {
     let mode = found.host_config.as_ref()?.network_mode.as_ref()?;
-    found.network_settings.as_ref()?.networks.as_ref()?.get(mode)?.network_id.clone()
+    found.network_settings.as_ref()?.networks.as_ref()?.get(mode).cloned()
 }
 
 fn phase(state: &ContainerState) -> Phase {

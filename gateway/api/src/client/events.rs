@@ -9,7 +9,7 @@ use reqwest::{Response, Url};
 use serde::Deserialize;
 
 use super::ClientError;
-use crate::{Instance, InstanceId};
+use crate::{Instance, InstanceId, Job, JobId};
 
 /// The longest line, and so the largest event: one instance with all its environment fits many times over.
 const LINE_LIMIT: usize = 4 << 20;
@@ -20,6 +20,9 @@ pub enum Event {
     /// This instance is new or different.
     Instance(Box<Instance>),
     InstanceDeleted(InstanceId),
+    /// This job is new or different.
+    Job(Box<Job>),
+    JobDeleted(JobId),
 }
 
 /// The events of one connection. Ends when the gateway goes away; connect again and fetch anew then.
@@ -157,14 +160,16 @@ impl Reader {
 impl RawEvent {
     fn event(&self) -> Result<Option<Event>, serde_json::Error> {
         #[derive(Deserialize)]
-        struct Deleted {
-            id: InstanceId,
+        struct Deleted<T> {
+            id: T,
         }
         Ok(match self.kind.as_str() {
             "instance" => Some(Event::Instance(serde_json::from_str(&self.data)?)),
             "instance_deleted" => {
-                Some(Event::InstanceDeleted(serde_json::from_str::<Deleted>(&self.data)?.id))
+                Some(Event::InstanceDeleted(serde_json::from_str::<Deleted<InstanceId>>(&self.data)?.id))
             }
+            "job" => Some(Event::Job(serde_json::from_str(&self.data)?)),
+            "job_deleted" => Some(Event::JobDeleted(serde_json::from_str::<Deleted<JobId>>(&self.data)?.id)),
             _ => None,
         })
     }

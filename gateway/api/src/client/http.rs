@@ -66,6 +66,7 @@ impl Client {
                 hint: None,
                 pointer: None,
                 params: [("name".to_owned(), (*name).to_owned())].into(),
+                notes: Vec::new(),
                 request_id: String::new(),
             }
             .into());
@@ -187,6 +188,28 @@ pub(super) async fn read<T: DeserializeOwned>(answer: Response, url: &Url) -> Re
     let body = bounded(answer, url).await?;
     serde_json::from_slice(&body)
         .map_err(|cause| ClientError::protocol(url, format!("the answer is not understood: {cause}")))
+}
+
+/// Fetches what anyone can read, at most so many bytes of it.
+pub async fn fetch(address: &str, most: usize) -> Result<Vec<u8>, ClientError> {
+    let wrong = |reason: &'static str| ClientError::BadAddress { address: address.to_owned(), reason };
+    let url = Url::parse(address).map_err(|_| wrong("it is not an address"))?;
+    let tls = tls(&url).map_err(|_| wrong("TLS cannot be used here"))?;
+    let http = reqwest::Client::builder().use_preconfigured_tls(tls).timeout(CALL_LIMIT).build();
+    let http = http.map_err(|cause| ClientError::unreachable(&url, cause))?;
+    let answer = http.get(url.clone()).send().await.map_err(|cause| ClientError::unreachable(&url, cause))?;
+    if !answer.status().is_success() {
+        return Err(ClientError::protocol(&url, format!("status {}", answer.status())));
+    }
+    let mut body = Vec::new();
+    let mut answer = answer;
+    while let Some(chunk) = answer.chunk().await.map_err(|cause| ClientError::unreachable(&url, cause))? {
+        body.extend_from_slice(&chunk);
+        if body.len() >= most {
+            break;
+        }
+    }
+    Ok(body)
 }
 
 async fn bounded(mut answer: Response, url: &Url) -> Result<Vec<u8>, ClientError> {

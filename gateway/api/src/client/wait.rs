@@ -11,9 +11,9 @@ use super::{Client, ClientError, Event, Events};
 use crate::{Code, Goal, Instance, InstanceId, Status};
 
 /// How often to ask while events come.
-const ASK_WITH_EVENTS: Duration = Duration::from_secs(5);
+pub(super) const ASK_WITH_EVENTS: Duration = Duration::from_secs(5);
 /// How often to ask while they do not.
-const ASK_WITHOUT_EVENTS: Duration = Duration::from_secs(1);
+pub(super) const ASK_WITHOUT_EVENTS: Duration = Duration::from_secs(1);
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +79,7 @@ impl Client {
                     event = next(&mut events) => match event {
                         Some(Event::Instance(instance)) if instance.id == *id => now = Some(*instance),
                         Some(Event::InstanceDeleted(gone)) if gone == *id => return Ok(Waited::Gone),
-                        Some(Event::Instance(_) | Event::InstanceDeleted(_)) => {}
+                        Some(_) => {}
                         None => events = None,
                     },
                 }
@@ -110,7 +110,7 @@ impl Client {
 }
 
 /// The next event; `None` when there will be no more; never when there are none at all.
-async fn next(events: &mut Option<Events>) -> Option<Event> {
+pub(super) async fn next(events: &mut Option<Events>) -> Option<Event> {
     match events {
         Some(events) => events.next().await?.ok(),
         None => std::future::pending().await,

@@ -37,14 +37,18 @@ pub(crate) fn convert(arguments: &Convert, words: Words) -> anyhow::Result<Statu
 /// Reads a job file and says what is to be said about it.
 pub(crate) fn read(file: &Path, words: Words) -> anyhow::Result<Reading> {
     let name = file.display().to_string();
-    let bytes = if name == "-" { bounded(io::stdin().lock()) } else { File::open(file).and_then(bounded) };
-    let bytes =
-        bytes.map_err(|error| Said { what: words.unreadable(&name, &error.to_string()), hint: None })?;
+    let bytes = read_file(file)
+        .map_err(|error| Said { what: words.unreadable(&name, &error.to_string()), hint: None })?;
     let reading = jobfile::read(&bytes, &Site::default());
     for line in notes(&name, &reading, words, output::colours()) {
         output::say(&line);
     }
     Ok(reading)
+}
+
+/// A file, or standard input for `-`.
+pub(super) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    if path == Path::new("-") { bounded(io::stdin().lock()) } else { File::open(path).and_then(bounded) }
 }
 
 /// As much as is needed to see that a file is too large.
@@ -55,7 +59,7 @@ fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// The lines for standard error: what is wrong, what to write instead, and a last line that counts.
-fn notes(file: &str, reading: &Reading, words: Words, colours: bool) -> Vec<String> {
+pub(super) fn notes(file: &str, reading: &Reading, words: Words, colours: bool) -> Vec<String> {
     let mark = |word: &str, colour: &str| {
         if colours { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
     };

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use clap::Args;
 use gateway_api::{
-    Instance,
+    Code, Instance,
     client::{ClientError, Waited},
     instance::Status as State,
 };
 
-use super::Session;
+use super::{Session, jobs};
 use crate::{
     failure::{self, Said, Status},
     output::{self, Progress},
@@ -37,6 +37,12 @@ pub(crate) struct Wait {
     timeout: u64,
 }
 
+impl Wait {
+    pub(crate) fn limit(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Verb {
     Start,
@@ -52,6 +58,12 @@ pub(crate) async fn run(verb: Verb, arguments: &Names, session: &Session) -> any
     for name in &arguments.names {
         match tell(verb, name, session).await {
             Ok(both) => told.push(both),
+            Err(error) if error.code() == Some(Code::NotFound) && jobs::knows(verb, name, session).await => {
+                match jobs::end(verb, name, &arguments.wait, session).await {
+                    Ok(name) => output::data(&name)?,
+                    Err(error) => status = failure::report(&error, session.words, Status::FAILED),
+                }
+            }
             Err(error) => {
                 let error = session.explain(name, error).await;
                 status = failure::report(&error, session.words, Status::FAILED);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use gateway_api::{
-    Instance,
+    Code, Instance,
     node::{Node, NodeState},
 };
 use jiff::Timestamp;
@@ -29,11 +29,14 @@ pub(crate) struct Ls {
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// The instance
+    /// The instance or the job
     name: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// For a job: print its file as it was submitted
+    #[arg(long, conflicts_with = "json")]
+    file: bool,
 }
 
 #[derive(Debug, Args)]
@@ -68,8 +71,19 @@ pub(crate) async fn ls(arguments: &Ls, session: &Session) -> anyhow::Result<Stat
 
 pub(crate) async fn show(arguments: &Show, session: &Session) -> anyhow::Result<Status> {
     let instance = match session.client.instance(&arguments.name).await {
-        Ok(instance) => instance,
-        Err(error) => return Err(session.explain(&arguments.name, error).await),
+        Ok(instance) if !arguments.file => instance,
+        Err(error) if error.code() != Some(Code::NotFound) => {
+            return Err(session.explain(&arguments.name, error).await);
+        }
+        found => {
+            if let Ok(job) = session.client.job(&arguments.name).await {
+                return super::jobs::show(&job, arguments.json, arguments.file, session).await;
+            }
+            match found {
+                Ok(instance) => instance,
+                Err(error) => return Err(session.explain(&arguments.name, error).await),
+            }
+        }
     };
     if arguments.json {
         output::json(&instance)?;
@@ -225,6 +239,8 @@ mod tests {
             command: create.command,
             auto_start: false,
             goal: Goal::Running,
+            queue: None,
+            job: None,
             actions: status.actions(),
             status,
             created_at: "2026-01-31T10:00:00.5Z".parse().unwrap(),

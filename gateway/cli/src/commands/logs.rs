@@ -1,47 +1,114 @@
 //! `berth logs`.
 
 use clap::Args;
-use futures_util::StreamExt as _;
-use gateway_api::client::{ClientError, ProcessEvent, StandardStream};
+use futures_util::{Stream, StreamExt as _};
+use gateway_api::{
+    Code,
+    client::{ClientError, LogPart, ProcessEvent, ProcessOutput, StandardStream},
+};
+use jiff::Timestamp;
 use tokio::io::{AsyncWriteExt as _, stderr, stdout};
 
-use super::Session;
-use crate::failure::Status;
+use super::{Session, jobs};
+use crate::{failure::Status, output};
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
-    /// The instance
+    /// The instance, the job, or a task of it: `JOB/ROLE/0`
     name: String,
     /// Go on until it ends
     #[arg(short, long)]
     follow: bool,
-    /// Only the last lines [default: 1000]
+    /// Only the last lines [default: 1000 for an instance, all for a job]
     #[arg(short = 'n', long, value_name = "LINES")]
     tail: Option<u32>,
+    /// For a job: only what came since, such as `10m` ago or `2026-01-31T12:00:00Z`
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    since: Option<Timestamp>,
+    /// For a job: only lines that hold this text
+    #[arg(long, value_name = "TEXT")]
+    grep: Option<String>,
+    /// For a job: which try, from 1 [default: the last]
+    #[arg(long, value_name = "N")]
+    attempt: Option<u32>,
 }
 
 pub(crate) async fn logs(arguments: &Logs, session: &Session) -> anyhow::Result<Status> {
-    if arguments.follow { follow(arguments, session).await } else { print(arguments, session).await }
+    let (job, task) = match arguments.name.split_once('/') {
+        Some((job, task)) => (job, Some(task.to_owned())),
+        None => (arguments.name.as_str(), None),
+    };
+    // Most jobs are asked for by their own name, and so are instances: whichever is there.
+    let is_job = task.is_some() || {
+        let instance = session.client.instance(job).await;
+        instance.err().and_then(|error| error.code()) == Some(Code::NotFound)
+            && session.client.job(job).await.is_ok()
+    };
+    if is_job {
+        return of_job(arguments, job, task, session).await;
+    }
+    if arguments.follow {
+        let output = session.client.follow_logs(&arguments.name, arguments.tail).await;
+        follow(explained(output, arguments, session).await?).await
+    } else {
+        let pieces = session.client.logs(&arguments.name, arguments.tail).await;
+        print(explained(pieces, arguments, session).await?).await
+    }
 }
 
-async fn print(arguments: &Logs, session: &Session) -> anyhow::Result<Status> {
-    let mut pieces = match session.client.logs(&arguments.name, arguments.tail).await {
-        Ok(pieces) => pieces,
-        Err(error) => return Err(session.explain(&arguments.name, error).await),
+/// What happened to the job to standard error, what its task wrote to standard output.
+async fn of_job(
+    arguments: &Logs,
+    job: &str,
+    task: Option<String>,
+    session: &Session,
+) -> anyhow::Result<Status> {
+    let part = LogPart {
+        task,
+        attempt: arguments.attempt,
+        tail: arguments.tail,
+        since: arguments.since,
+        grep: arguments.grep.clone(),
     };
+    for happened in explained(session.client.job_events(job).await, arguments, session).await? {
+        let line = format!("{:.0}  {}", happened.at, session.words.job_event(&happened.event));
+        output::say(&output::printable(&line));
+    }
+    if arguments.follow {
+        let has_begun = |job: &gateway_api::Job| job.is_over() || !job.tasks.is_empty();
+        let id = explained(session.client.job(job).await, arguments, session).await?.id;
+        session.client.wait_for_job(&id, super::submit::FOLLOW_LIMIT, has_begun).await?;
+        let output = session.client.follow_job_logs(job, &part).await;
+        follow(explained(output, arguments, session).await?).await
+    } else {
+        let pieces = session.client.job_logs(job, &part).await;
+        print(explained(pieces, arguments, session).await?).await
+    }
+}
+
+async fn explained<T>(
+    answer: Result<T, ClientError>,
+    arguments: &Logs,
+    session: &Session,
+) -> anyhow::Result<T> {
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(session.explain(&arguments.name, error).await),
+    }
+}
+
+async fn print(
+    mut pieces: impl Stream<Item = Result<impl AsRef<[u8]>, ClientError>> + Unpin,
+) -> anyhow::Result<Status> {
     let mut out = stdout();
     while let Some(piece) = pieces.next().await {
-        out.write_all(&piece?).await?;
+        out.write_all(piece?.as_ref()).await?;
     }
     out.flush().await?;
     Ok(Status::DONE)
 }
 
-async fn follow(arguments: &Logs, session: &Session) -> anyhow::Result<Status> {
-    let mut output = match session.client.follow_logs(&arguments.name, arguments.tail).await {
-        Ok(output) => output,
-        Err(error) => return Err(session.explain(&arguments.name, error).await),
-    };
+async fn follow(mut output: ProcessOutput) -> anyhow::Result<Status> {
     while let Some(event) = output.next().await {
         match event? {
             ProcessEvent::Output { stream: StandardStream::Stdout, bytes } => {
@@ -53,10 +120,18 @@ async fn follow(arguments: &Logs, session: &Session) -> anyhow::Result<Status> {
                 stderr().write_all(&bytes).await?;
             }
             ProcessEvent::Exit(_) => break,
-            ProcessEvent::Problem(problem) => {
-                return Err(session.explain(&arguments.name, ClientError::Problem(problem)).await);
-            }
+            ProcessEvent::Problem(problem) => return Err(ClientError::Problem(problem).into()),
         }
     }
     Ok(Status::DONE)
+}
+
+/// A time, or how long ago.
+fn parse_since(text: &str) -> Result<Timestamp, String> {
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    let ago =
+        jobs::parse_time(text).map_err(|_| "write it like `10m` or `2026-01-31T12:00:00Z`".to_owned())?;
+    Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
 }

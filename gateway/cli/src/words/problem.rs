@@ -68,6 +68,9 @@ impl Words {
             | Code::InUse
             | Code::BadImage
             | Code::BadValue
+            | Code::BadJobFile
+            | Code::NeedsMoreMachines
+            | Code::NotHere
             | Code::WeakPassword
             | Code::BadBody
             | Code::UnknownField
@@ -136,9 +139,14 @@ fn chinese(problem: &Problem) -> String {
                 param("largest")
             )
         }
+        Code::BadJobFile => format!("任务文件有 {} 处错误", param("count")),
+        Code::NeedsMoreMachines => {
+            format!("{} 个子任务需要多台节点，而目前只有一台，放得下 {} 个", param("tasks"), param("fit"))
+        }
+        Code::NotHere => format!("本站没有{} `{}`", self::kind(param("kind")), param("name")),
         Code::WeakPassword => "密码过于简单".to_owned(),
         Code::WrongState => {
-            format!("实例当前状态为“{}”，不能执行“{}”", state(param("state")), action(param("action")))
+            format!("当前状态为“{}”，不能执行“{}”", state(param("state")), action(param("action")))
         }
         Code::BadBody => format!("网关无法读取请求：{}", problem.message),
         Code::UnknownField => with_value("请求中有网关不认识的字段", param("field")),
@@ -177,6 +185,7 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
             Some("user" | "group" | "workspace") => {
                 "请使用 2 至 32 个小写字母、数字、`.`、`_` 或 `-`，以字母或数字开头"
             }
+            Some("job") => "请使用字母、数字、`-`、`.`、`_` 和 `~`，最多 255 个字符",
             Some("token" | "key") => "请使用一行文字，1 至 64 个字节",
             Some(_) | None => "请使用字母、数字和下划线，最多 27 个字符",
         },
@@ -189,6 +198,9 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
         Code::ImageNotFound => "请检查拼写和标签",
         Code::BadValue => "请修改后重试",
         Code::TooLarge => "请减少申请量",
+        Code::BadJobFile => "请按所列的行号逐一修改",
+        Code::NeedsMoreMachines => "请减少子任务数，或减少每个子任务的申请量",
+        Code::NotHere => "请去掉它，或换成现有的",
         Code::WeakPassword => "至少 8 个字符，几个互不相关的词最好",
         Code::WrongState => "请等状态变化后再试",
         Code::BadBody | Code::UnknownField => "berth 与网关的版本可能不一致，请更新 berth",
@@ -246,6 +258,7 @@ fn reason(word: &str) -> Option<&'static str> {
         Reason::TextMissing => "至少要有中文或英文的内容",
         Reason::TextTooLong => "不能超过 16 KiB",
         Reason::EndsBeforeItStarts => "结束时间早于开始时间",
+        Reason::PriorityOutOfRange => "须在 1 至 9 之间",
         Reason::Unknown => return None,
     })
 }
@@ -262,6 +275,10 @@ fn kind(kind: &str) -> &str {
         "node" => "节点",
         "terminal" => "终端",
         "app" => "应用",
+        "job" => "任务",
+        "task" => "子任务",
+        "gpu" => "GPU 型号",
+        "pool" => "资源池",
         "" => "内容",
         other => other,
     }
@@ -320,6 +337,8 @@ fn action(action: &str) -> &str {
         "logs" => "查看日志",
         "open" => "打开应用",
         "save" => "保存",
+        "rerun" => "重新运行",
+        "change" => "修改",
         other => other,
     }
 }

@@ -67,6 +67,7 @@ impl Words {
 
     fn waits_for(self, reason: WaitReason) -> &'static str {
         match reason {
+            WaitReason::Queued => self.pick("in the line for room", "排队等待资源"),
             WaitReason::StartingUp => self.pick("the cluster has been told", "已通知集群"),
             WaitReason::ClusterUnreachable => self.pick("the cluster does not answer", "集群没有响应"),
             WaitReason::EngineUnreachable => {
@@ -164,6 +165,14 @@ impl Words {
             Title::Parent => self.pick("PARENT", "原镜像"),
             Title::Digest => self.pick("DIGEST", "摘要"),
             Title::UsedBy => self.pick("USED BY", "使用者"),
+            Title::Instances => self.pick("INSTANCES", "实例数"),
+            Title::Jobs => self.pick("JOBS", "任务数"),
+            Title::Priority => self.pick("PRIORITY", "优先级"),
+            Title::Tasks => self.pick("TASKS", "子任务数"),
+            Title::Task => self.pick("TASK", "子任务"),
+            Title::Ran => self.pick("RAN", "运行时长"),
+            Title::Attempt => self.pick("TRY", "第几次"),
+            Title::TimeLimit => self.pick("TIME LIMIT", "时长上限"),
         }
     }
 }
@@ -210,4 +219,12 @@ pub(crate) enum Title {
     Parent,
     Digest,
     UsedBy,
+    Instances,
+    Jobs,
+    Priority,
+    Tasks,
+    Task,
+    Ran,
+    Attempt,
+    TimeLimit,
 }

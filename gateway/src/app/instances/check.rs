@@ -12,7 +12,7 @@ const COMMAND_BYTES_MAX: usize = 128 << 10;
 const REFERENCE_BYTES_MAX: usize = 512;
 
 /// The reference must parse, and must be a name, not the id of some image on the machine.
-pub(super) fn image(text: &str) -> Result<(), Error> {
+pub(in crate::app) fn image(text: &str) -> Result<(), Error> {
     let bad = |why: &str| Error::BadImage {
         reference: text.chars().filter(|letter| !letter.is_control()).take(128).collect(),
         why: why.to_owned(),
@@ -147,6 +147,7 @@ mod tests {
             cpus: 2.0,
             memory_bytes: 4 << 30,
             gpus: 0,
+            cards: Vec::new(),
             engine: EngineState::Ready,
             tenants: Tenants::Apart,
             disk: DiskLimit::Polled,

@@ -100,6 +100,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/groups/{name}/quota": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["show_group_quota"];
+        put: operations["set_group_quota"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/images": {
         parameters: {
             query?: never;
@@ -367,6 +383,150 @@ export interface paths {
         put?: never;
         post?: never;
         delete: operations["close_terminal"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_jobs"];
+        put?: never;
+        post: operations["submit_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["show_job"];
+        put?: never;
+        post?: never;
+        delete: operations["delete_job"];
+        options?: never;
+        head?: never;
+        patch: operations["change_job"];
+        trace?: never;
+    };
+    "/api/v1/jobs/{name}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_job_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{name}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["read_job_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{name}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["read_job_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{name}/logs/follow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["follow_job_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{name}/rerun": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["rerun_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{name}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["stop_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs:dryRun": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["dry_run_job"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -676,6 +836,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/{name}/quota": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["show_user_quota"];
+        put: operations["set_user_quota"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users/{name}/restore": {
         parameters: {
             query?: never;
@@ -965,6 +1141,19 @@ export interface components {
             proposed?: boolean | null;
             share?: components["schemas"]["Share"] | null;
         };
+        /** @description Other terms for a job. What is left out stays as it is. */
+        ChangeJob: {
+            /**
+             * Format: int32
+             * @description 1 to 9, 9 first; only while it waits.
+             */
+            priority?: number | null;
+            /**
+             * Format: int64
+             * @description How long it may run from its start; 0 for as long as it takes.
+             */
+            time_limit_seconds?: number | null;
+        };
         /** @description The body of a change of password. */
         ChangePassword: {
             new: string;
@@ -1020,7 +1209,7 @@ export interface components {
          * @description What kind of error it is. Never renamed once released.
          * @enum {string}
          */
-        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "no_registry" | "being_saved" | "cannot_save" | "image_quota" | "internal" | "unknown";
+        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "bad_job_file" | "needs_more_machines" | "not_here" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "no_registry" | "being_saved" | "cannot_save" | "image_quota" | "internal" | "unknown";
         /** @description The body of a create. What is left out takes the site's default. */
         CreateInstance: {
             /** @description SSH starts it when it is stopped, without asking. */
@@ -1060,6 +1249,22 @@ export interface components {
          * @enum {string}
          */
         DiskLimit: "polled" | "hard";
+        /** @description What would become of a request. */
+        DryRun: {
+            /** @enum {string} */
+            outcome: "starts_now";
+        } | {
+            /** @enum {string} */
+            outcome: "waits";
+            queue: components["schemas"]["QueuePlace"];
+        } | {
+            /** @enum {string} */
+            outcome: "never";
+            params: {
+                [key: string]: string;
+            };
+            reason: components["schemas"]["QueueReason"];
+        };
         /** @description One setting as it is in effect. None of them is a secret. */
         EffectiveSetting: {
             /** @example gateway.keep_removed_days */
@@ -1070,6 +1275,11 @@ export interface components {
             /** @description The environment variable that it comes from. */
             variable?: string | null;
         };
+        /**
+         * @description Why something is over.
+         * @enum {string}
+         */
+        EndCause: "succeeded" | "exit_code" | "signal" | "out_of_memory" | "over_disk_limit" | "image" | "lost" | "cannot_start" | "time_limit" | "stopped" | "name_taken";
         /** @description The first message of `exec`: what to run. */
         ExecStart: {
             argv: string[];
@@ -1190,9 +1400,11 @@ export interface components {
             gpus: number;
             id: components["schemas"]["InstanceId"];
             image: string;
+            job?: components["schemas"]["JobId"] | null;
             /** Format: int64 */
             memory_bytes: number;
             name: components["schemas"]["InstanceName"];
+            queue?: components["schemas"]["QueuePlace"] | null;
             /** Format: int64 */
             shm_bytes: number;
             slug: components["schemas"]["Slug"];
@@ -1209,6 +1421,178 @@ export interface components {
          * @example train_1
          */
         InstanceName: string;
+        /** @description A job as its owner sees it. */
+        Job: {
+            /** @description What can be done with it now. */
+            actions: components["schemas"]["JobAction"][];
+            /**
+             * Format: int32
+             * @description Which try this is, from 1.
+             */
+            attempt: number;
+            /** Format: date-time */
+            created_at: string;
+            description: string;
+            /** @description The language of its file: `berth`, `openpai-v1`, `openpai-v2`, `dlc` or `determined`. */
+            dialect: string;
+            ended?: components["schemas"]["JobEnd"] | null;
+            /** Format: date-time */
+            ended_at?: string | null;
+            goal: components["schemas"]["Goal"];
+            id: components["schemas"]["JobId"];
+            /** @description It is there to be worked in, and does not end by itself. */
+            interactive: boolean;
+            /** @description Whether the files of a failed task stay to be looked at. */
+            keep_on_failure: boolean;
+            /**
+             * Format: date-time
+             * @description Until when the files of its tasks are kept, if they are.
+             */
+            kept_until?: string | null;
+            name: string;
+            /**
+             * Format: int32
+             * @description 1 to 9, 9 first.
+             */
+            priority: number;
+            queue?: components["schemas"]["QueuePlace"] | null;
+            roles: components["schemas"]["JobRole"][];
+            share?: string | null;
+            slug: components["schemas"]["Slug"];
+            /**
+             * Format: date-time
+             * @description When its first task ran for the first time.
+             */
+            started_at?: string | null;
+            status: components["schemas"]["Status"];
+            /** @description Those of this try, in the order of the roles; none before it has begun. */
+            tasks: components["schemas"]["JobTask"][];
+            /**
+             * Format: int64
+             * @description How long it may run.
+             */
+            time_limit_seconds?: number | null;
+            user: components["schemas"]["UserName"];
+            /** @description What was said about its file and is no mistake. */
+            warnings?: components["schemas"]["JobNote"][];
+        };
+        /**
+         * @description Something that can be done with a job.
+         * @enum {string}
+         */
+        JobAction: "stop" | "delete" | "rerun" | "change" | "logs";
+        /** @description How a job ended. */
+        JobEnd: {
+            /** @description Who stopped it. */
+            by?: string | null;
+            cause: components["schemas"]["EndCause"];
+            /**
+             * Format: int32
+             * @description Of the task that decided it.
+             */
+            exit_code?: number | null;
+            message?: string;
+            /** @description The task that decided it, as `role/index`. */
+            task?: string | null;
+        };
+        /** @description Something that happened to a job, from its submission on. */
+        JobEvent: {
+            /** @enum {string} */
+            event: "submitted";
+        } | {
+            /** Format: int32 */
+            attempt: number;
+            /** @enum {string} */
+            event: "started";
+        } | {
+            /** @enum {string} */
+            event: "begun";
+        } | {
+            end: components["schemas"]["JobEnd"];
+            /** @enum {string} */
+            event: "retried";
+        } | {
+            by: string;
+            /** @enum {string} */
+            event: "changed";
+        } | {
+            by: string;
+            /** @enum {string} */
+            event: "stop_asked";
+        } | {
+            end: components["schemas"]["JobEnd"];
+            /** @enum {string} */
+            event: "ended";
+        };
+        /** @description A line of what happened to a job. */
+        JobEventAt: components["schemas"]["JobEvent"] & {
+            /** Format: date-time */
+            at: string;
+        };
+        /**
+         * @description The id of a job: `job_` and 32 hexadecimal digits.
+         * @example job_0190f2c3a1b27cc09d3e5f60718293a4
+         */
+        JobId: string;
+        /** @description Something said about a job file. */
+        JobNote: {
+            code: string;
+            /** Format: int32 */
+            column?: number | null;
+            hint?: string | null;
+            /** @description `error` or `warning`. */
+            level: string;
+            /**
+             * Format: int32
+             * @description From 1; absent where it is about the file as a whole.
+             */
+            line?: number | null;
+            message: string;
+            params?: {
+                [key: string]: string;
+            };
+            /** @description A JSON pointer into the file. */
+            pointer: string;
+        };
+        /** @description So many like tasks. */
+        JobRole: {
+            /** @description As it stands in the file; empty for one that is only there to be worked in. */
+            command: string;
+            /** Format: double */
+            cpus: number;
+            /** Format: int32 */
+            gpus: number;
+            image: string;
+            /** Format: int64 */
+            memory_bytes: number;
+            name: string;
+            /** Format: int64 */
+            shm_bytes: number;
+            /** Format: int32 */
+            tasks: number;
+        };
+        /** @description One task of a try. */
+        JobTask: {
+            /** @description Where its fellow tasks reach it. */
+            address?: string | null;
+            /** @description The cards that it has. */
+            cards?: string[];
+            end?: components["schemas"]["TaskEnd"] | null;
+            /**
+             * Format: int32
+             * @description From 0, among those of its role.
+             */
+            index: number;
+            instance?: components["schemas"]["InstanceId"] | null;
+            /** @description What it is called wherever an instance's name is asked for, and by its fellow tasks on the network. */
+            name: string;
+            /** @description Its ports by label. */
+            ports?: {
+                [key: string]: number[];
+            };
+            role: string;
+            status: components["schemas"]["Status"];
+        };
         /**
          * @description How urgent an announcement is.
          * @enum {string}
@@ -1381,15 +1765,81 @@ export interface components {
                 gpus: number;
                 id: components["schemas"]["InstanceId"];
                 image: string;
+                job?: components["schemas"]["JobId"] | null;
                 /** Format: int64 */
                 memory_bytes: number;
                 name: components["schemas"]["InstanceName"];
+                queue?: components["schemas"]["QueuePlace"] | null;
                 /** Format: int64 */
                 shm_bytes: number;
                 slug: components["schemas"]["Slug"];
                 status: components["schemas"]["Status"];
                 user: components["schemas"]["UserName"];
             }[];
+        };
+        /** @description One page of a listing. */
+        Page_Job: {
+            items: {
+                /** @description What can be done with it now. */
+                actions: components["schemas"]["JobAction"][];
+                /**
+                 * Format: int32
+                 * @description Which try this is, from 1.
+                 */
+                attempt: number;
+                /** Format: date-time */
+                created_at: string;
+                description: string;
+                /** @description The language of its file: `berth`, `openpai-v1`, `openpai-v2`, `dlc` or `determined`. */
+                dialect: string;
+                ended?: components["schemas"]["JobEnd"] | null;
+                /** Format: date-time */
+                ended_at?: string | null;
+                goal: components["schemas"]["Goal"];
+                id: components["schemas"]["JobId"];
+                /** @description It is there to be worked in, and does not end by itself. */
+                interactive: boolean;
+                /** @description Whether the files of a failed task stay to be looked at. */
+                keep_on_failure: boolean;
+                /**
+                 * Format: date-time
+                 * @description Until when the files of its tasks are kept, if they are.
+                 */
+                kept_until?: string | null;
+                name: string;
+                /**
+                 * Format: int32
+                 * @description 1 to 9, 9 first.
+                 */
+                priority: number;
+                queue?: components["schemas"]["QueuePlace"] | null;
+                roles: components["schemas"]["JobRole"][];
+                share?: string | null;
+                slug: components["schemas"]["Slug"];
+                /**
+                 * Format: date-time
+                 * @description When its first task ran for the first time.
+                 */
+                started_at?: string | null;
+                status: components["schemas"]["Status"];
+                /** @description Those of this try, in the order of the roles; none before it has begun. */
+                tasks: components["schemas"]["JobTask"][];
+                /**
+                 * Format: int64
+                 * @description How long it may run.
+                 */
+                time_limit_seconds?: number | null;
+                user: components["schemas"]["UserName"];
+                /** @description What was said about its file and is no mistake. */
+                warnings?: components["schemas"]["JobNote"][];
+            }[];
+        };
+        /** @description One page of a listing. */
+        Page_JobEventAt: {
+            items: (components["schemas"]["JobEvent"] & {
+                /** Format: date-time */
+                at: string;
+            })[];
         };
         /** @description One page of a listing. */
         Page_Node: {
@@ -1484,6 +1934,8 @@ export interface components {
             hint?: string | null;
             /** @description What happened and why: lower case, no full stop. */
             message: string;
+            /** @description What is wrong with a job file, and what else is worth saying about it. */
+            notes?: components["schemas"]["JobNote"][];
             /** @description The values in the message, for translations. */
             params?: {
                 [key: string]: string;
@@ -1492,6 +1944,73 @@ export interface components {
             pointer?: string | null;
             /** @description Names this very request in the gateway's log. */
             request_id?: string;
+        };
+        /** @description A place in the line. */
+        QueuePlace: {
+            /** @description The values in the reason's sentence. */
+            params?: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int32
+             * @description From 1, among all that wait.
+             */
+            position: number;
+            reason: components["schemas"]["QueueReason"];
+            /**
+             * Format: date-time
+             * @description When it starts at the latest, where the time limits of what runs say so.
+             */
+            starts_by?: string | null;
+            /**
+             * Format: int32
+             * @description With so many graphics processors for each task it would start at once.
+             */
+            starts_now_with_gpus?: number | null;
+        };
+        /**
+         * @description Why something waits in the line. The params of each are named beside it.
+         * @enum {string}
+         */
+        QueueReason: "no_room" | "not_together" | "behind" | "quota" | "quota_kept" | "quota_too_small" | "not_ready" | "never";
+        /** @description The quota of a user or a group. */
+        Quota: {
+            limits?: components["schemas"]["QuotaLimits"];
+            raise?: components["schemas"]["QuotaRaise"] | null;
+        };
+        /** @description The most that may be held; what is absent has no limit. */
+        QuotaLimits: {
+            /** Format: double */
+            cpus?: number | null;
+            /** Format: int64 */
+            gpus?: number | null;
+            /** @description By model, besides the sum. */
+            gpus_by_model?: {
+                [key: string]: number;
+            };
+            /**
+             * Format: int64
+             * @description Instances that run at a time.
+             */
+            instances?: number | null;
+            /**
+             * Format: int64
+             * @description Jobs that run at a time.
+             */
+            jobs?: number | null;
+            /** Format: int64 */
+            memory_bytes?: number | null;
+        };
+        /** @description Limits that hold until a time. What is absent is as it always is. */
+        QuotaRaise: {
+            limits: components["schemas"]["QuotaLimits"];
+            /** Format: date-time */
+            until: string;
+        };
+        /** @description The body of a rerun. */
+        RerunJob: {
+            /** @description The new job's name; the old one's with a number when absent. */
+            name?: string | null;
         };
         /**
          * @description What someone may do on the whole site.
@@ -1718,6 +2237,24 @@ export interface components {
             /** @enum {string} */
             state: "deleting";
         };
+        /** @description The body of a submission. */
+        SubmitJob: {
+            /**
+             * @description A job file in any of the languages that are known: OpenPAI v1 and v2, DLC parameters, Determined, our own. It is
+             *     kept as it is, byte for byte.
+             */
+            file: string;
+            /** @description A name instead of the file's own. */
+            name?: string | null;
+        };
+        /** @description How a task ended. */
+        TaskEnd: {
+            cause: components["schemas"]["EndCause"];
+            /** Format: int32 */
+            exit_code?: number | null;
+            /** @description What the machine said, in English; empty where the cause says it all. */
+            message?: string;
+        };
         /** @description A terminal that goes on without its viewers. */
         Terminal: {
             name: string;
@@ -1789,7 +2326,7 @@ export interface components {
          * @description Why an instance waits.
          * @enum {string}
          */
-        WaitReason: "starting_up" | "cluster_unreachable" | "engine_unreachable" | "retrying";
+        WaitReason: "queued" | "starting_up" | "cluster_unreachable" | "engine_unreachable" | "retrying";
         /** @description A workspace and who is in it. */
         Workspace: {
             /** Format: date-time */
@@ -2038,7 +2575,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `event: instance` with an `Instance`, `event: instance_deleted` with `{id}`, `event: image` with an `Image`, `event: image_deleted` with `{id}`. The first event is `ready`. Read the lists after each (re)connect: news is not repeated */
+            /** @description `event: instance` with an `Instance`, `event: instance_deleted` with `{id}`, `event: image` with an `Image`, `event: image_deleted` with `{id}`, `event: job` with a `Job`, `event: job_deleted` with `{id}`. The first event is `ready`. Read the lists after each (re)connect: news is not repeated */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2254,6 +2791,110 @@ export interface operations {
             };
             /** @description `in_use`: it has members */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_group_quota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the group's name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quota"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_group_quota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the group's name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Quota"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quota"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3744,6 +4385,705 @@ export interface operations {
             };
         };
     };
+    list_jobs: {
+        parameters: {
+            query?: {
+                /** @description not only the own ones, but all that one may see */
+                all?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the newest 1000, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Job"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    submit_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SubmitJob"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `already_exists` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `bad_job_file` with `notes`, or what no machine could take */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description it ends if it runs, and will be gone soon with its logs */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeJob"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wrong_state` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_job_events: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description what happened to it, from its submission on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_JobEventAt"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_job_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description as it was submitted */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_job_logs: {
+        parameters: {
+            query?: {
+                /** @description `role/index`; the first task when absent */
+                task?: string;
+                /** @description which try, from 1; the last when absent */
+                attempt?: number;
+                /** @description only so many of the last lines; all when absent */
+                tail?: number;
+                /** @description only what came since that time, to the second */
+                since?: string;
+                /** @description only lines that hold this text */
+                grep?: string;
+            };
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    follow_job_logs: {
+        parameters: {
+            query?: {
+                /** @description `role/index`; the first task when absent */
+                task?: string;
+                /** @description which try, from 1; the last when absent */
+                attempt?: number;
+                /** @description so many of the last lines to begin with; all when absent */
+                tail?: number;
+                /** @description only what came since that time, to the second */
+                since?: string;
+                /** @description only lines that hold this text */
+                grep?: string;
+            };
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a WebSocket: binary messages whose first byte is 1. It closes with 1000 when the task has ended and all of its output was sent */
+            101: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_open` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rerun_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RerunJob"];
+            };
+        };
+        responses: {
+            /** @description a new job from the same file */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `already_exists` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    stop_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `wrong_state` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    dry_run_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SubmitJob"];
+            };
+        };
+        responses: {
+            /** @description what would become of it; nothing is queued */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     me: {
         parameters: {
             query?: never;
@@ -5070,6 +6410,110 @@ export interface operations {
             };
             /** @description `user_removed` */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_user_quota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the user's name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quota"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_user_quota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the user's name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Quota"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quota"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,0 +1,48 @@
+//! What a user or a group may hold at a time.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The quota of a user or a group.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Quota {
+    #[serde(default)]
+    pub limits: QuotaLimits,
+    /// Other limits for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raise: Option<QuotaRaise>,
+}
+
+/// The most that may be held; what is absent has no limit.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaLimits {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u64>,
+    /// By model, besides the sum.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gpus_by_model: BTreeMap<String, u64>,
+    /// Instances that run at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instances: Option<u64>,
+    /// Jobs that run at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<u64>,
+}
+
+/// Limits that hold until a time. What is absent is as it always is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaRaise {
+    #[schema(value_type = String, format = DateTime)]
+    pub until: Timestamp,
+    pub limits: QuotaLimits,
+}

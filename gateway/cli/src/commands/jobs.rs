@@ -1,0 +1,275 @@
+//! `berth jobs`, `rerun`, `change`, and what `show`, `stop` and `rm` do with jobs.
+
+use std::time::Duration;
+
+use clap::Args;
+use futures_util::StreamExt as _;
+use gateway_api::{
+    Job,
+    job::{ChangeJob, RerunJob},
+};
+use jiff::Timestamp;
+use tokio::io::{AsyncWriteExt as _, stdout};
+
+use super::{Session, lifecycle, submit::succeeded};
+use crate::{
+    failure::{Said, Status},
+    output, size,
+    words::{Title, Words},
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Jobs {
+    /// Everyone's that you may see
+    #[arg(short, long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rerun {
+    /// The job
+    name: String,
+    /// The new job's name [default: the old one with a number]
+    #[arg(long = "name", value_name = "NAME")]
+    new_name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    wait: lifecycle::Wait,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct Terms {
+    /// How long it may run from its start, such as `90s`, `30m` or `12h`; `0` for as long as it takes
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    time_limit: Option<Duration>,
+    /// From 1 to 9, 9 first
+    #[arg(long, value_name = "N")]
+    priority: Option<u8>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Change {
+    /// The job
+    name: String,
+    #[command(flatten)]
+    terms: Terms,
+}
+
+pub(crate) async fn list(arguments: &Jobs, session: &Session) -> anyhow::Result<Status> {
+    let jobs = session.client.jobs(arguments.all).await?;
+    if arguments.json {
+        output::json(&jobs)?;
+    } else if jobs.is_empty() {
+        output::say(session.words.no_jobs());
+    } else {
+        output::data(&table(&jobs, arguments.all, session.words, Timestamp::now()))?;
+    }
+    Ok(Status::DONE)
+}
+
+pub(crate) async fn rerun(arguments: Rerun, session: &Session) -> anyhow::Result<Status> {
+    let body = RerunJob { name: arguments.new_name };
+    let job = match session.client.rerun_job(&arguments.name, &body).await {
+        Ok(job) => job,
+        Err(error) => return Err(session.explain(&arguments.name, error).await),
+    };
+    output::say(&session.words.submitted(&job));
+    if arguments.json {
+        output::json(&job)?;
+    } else {
+        output::data(&job.name)?;
+    }
+    if !arguments.wait.wait {
+        return Ok(Status::DONE);
+    }
+    Ok(exit_status(&until_over(&job, arguments.wait.limit(), session).await?))
+}
+
+pub(crate) async fn change(arguments: &Change, session: &Session) -> anyhow::Result<Status> {
+    let Terms { time_limit, priority } = arguments.terms;
+    let body = ChangeJob { time_limit_seconds: time_limit.map(|limit| limit.as_secs()), priority };
+    match session.client.change_job(&arguments.name, &body).await {
+        Ok(job) => {
+            output::data(&job.name)?;
+            Ok(Status::DONE)
+        }
+        Err(error) => Err(session.explain(&arguments.name, error).await),
+    }
+}
+
+/// Everything about a job, or its file as it was submitted.
+pub(crate) async fn show(job: &Job, json: bool, file: bool, session: &Session) -> anyhow::Result<Status> {
+    if file {
+        let mut pieces = session.client.job_file(job.id.as_str()).await?;
+        let mut out = stdout();
+        while let Some(piece) = pieces.next().await {
+            out.write_all(&piece?).await?;
+        }
+        out.flush().await?;
+    } else if json {
+        output::json(job)?;
+    } else {
+        output::data(&details(job, session.words))?;
+    }
+    Ok(Status::DONE)
+}
+
+/// Whether it is a job that `verb` can be done with.
+pub(super) async fn knows(verb: lifecycle::Verb, name: &str, session: &Session) -> bool {
+    matches!(verb, lifecycle::Verb::Stop | lifecycle::Verb::Remove) && session.client.job(name).await.is_ok()
+}
+
+/// Stops or deletes a job.
+pub(super) async fn end(
+    verb: lifecycle::Verb,
+    name: &str,
+    wait: &lifecycle::Wait,
+    session: &Session,
+) -> anyhow::Result<String> {
+    let remove = matches!(verb, lifecycle::Verb::Remove);
+    let job =
+        if remove { session.client.delete_job(name).await? } else { session.client.stop_job(name).await? };
+    if wait.wait {
+        session.client.wait_for_job(&job.id, wait.limit(), |job| !remove && job.is_over()).await?;
+    }
+    if remove {
+        output::say(&session.words.deleted(&job.name, wait.wait));
+    }
+    Ok(job.name)
+}
+
+/// Waits until a job has ended, and says so.
+pub(super) async fn until_over(job: &Job, limit: Duration, session: &Session) -> anyhow::Result<Job> {
+    let mut said = String::new();
+    let words = session.words;
+    let over = session.client.wait_for_job(&job.id, limit, |now| {
+        let line = words.job_progress(now);
+        if line != said && !now.is_over() {
+            output::say(&output::printable(&line));
+            said = line;
+        }
+        now.is_over()
+    });
+    let Some(over) = over.await? else {
+        return Err(Said { what: words.instance_gone(&job.name), hint: None }.into());
+    };
+    output::say(&output::printable(&words.job_progress(&over)));
+    if !succeeded(&over) {
+        output::say(&format!("{}{}", words.hint(), words.hint_logs(&over.name)));
+    }
+    Ok(over)
+}
+
+/// The exit code of whoever waited: the job's own.
+pub(super) fn exit_status(job: &Job) -> Status {
+    if succeeded(job) {
+        return Status::DONE;
+    }
+    let code = job.ended.as_ref().and_then(|end| end.exit_code).and_then(|code| u8::try_from(code).ok());
+    Status(code.filter(|code| *code != 0).unwrap_or(1))
+}
+
+/// `90s`, `30m`, `12h`, `2d`, or seconds.
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => 0,
+    };
+    match digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)) {
+        Some(seconds) if unit > 0 => Ok(Duration::from_secs(seconds)),
+        _ => Err("write it like `90s`, `30m`, `12h` or `2d`".to_owned()),
+    }
+}
+
+fn table(jobs: &[Job], all: bool, words: Words, now: Timestamp) -> String {
+    let tasks = |job: &Job| job.roles.iter().map(|role| role.tasks).sum::<u32>().to_string();
+    let gpus = |job: &Job| job.roles.iter().map(|role| role.tasks * role.gpus).sum::<u32>().to_string();
+    let row = |job: &Job| {
+        let ran = job.started_at.map(|start| output::age(start, job.ended_at.unwrap_or(now)));
+        let user = if all { job.user.to_string() } else { job.priority.to_string() };
+        [
+            job.name.clone(),
+            words.state(&job.status).to_owned(),
+            user,
+            tasks(job),
+            gpus(job),
+            ran.unwrap_or_default(),
+            output::age(job.created_at, now),
+        ]
+    };
+    let third = if all { Title::User } else { Title::Priority };
+    let titles = [Title::Name, Title::State, third, Title::Tasks, Title::Gpus, Title::Ran, Title::Age];
+    output::table(words, titles, jobs.iter().map(row))
+}
+
+fn details(job: &Job, words: Words) -> String {
+    let mut rows = vec![
+        (Title::Name, job.name.clone()),
+        (Title::State, words.job_state(job)),
+        (Title::User, job.user.to_string()),
+        (Title::Kind, job.dialect.clone()),
+        (Title::Priority, job.priority.to_string()),
+        (Title::Attempt, job.attempt.to_string()),
+    ];
+    if let Some(limit) = job.time_limit_seconds {
+        rows.push((Title::TimeLimit, format!("{limit} s")));
+    }
+    for role in &job.roles {
+        let line = format!(
+            "{} × {}: {} CPU, {}, {} GPU, {}",
+            role.name,
+            role.tasks,
+            role.cpus,
+            size::display(role.memory_bytes),
+            role.gpus,
+            role.image
+        );
+        rows.push((Title::Role, line));
+    }
+    for task in &job.tasks {
+        let ports = task.ports.iter().map(|(label, ports)| {
+            let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+            format!("{label}={}", ports.join(","))
+        });
+        let line = [
+            format!("{}/{}", task.role, task.index),
+            words.state_in_full(&task.status),
+            task.address.clone().unwrap_or_default(),
+            ports.collect::<Vec<_>>().join(" "),
+        ];
+        rows.push((
+            Title::Task,
+            line.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  "),
+        ));
+    }
+    rows.push((Title::Created, format!("{:.0}", job.created_at)));
+    rows.push((Title::Id, job.id.to_string()));
+    output::details(words, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_as_people_write_them() {
+        for (text, seconds) in
+            [("90s", 90), ("30m", 1800), ("12h", 43_200), ("2d", 172_800), ("5", 5), ("0", 0)]
+        {
+            assert_eq!(parse_time(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for wrong in ["", "m", "1x", "-1s", "1.5h", "99999999999999999999d"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+}

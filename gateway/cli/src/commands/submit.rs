@@ -1,0 +1,234 @@
+//! `berth submit`.
+
+use std::{env, path::PathBuf, time::Duration};
+
+use clap::Args;
+use gateway_api::{
+    Job, Status as State,
+    client::{ClientError, LogPart, ProcessEvent},
+    job::SubmitJob,
+};
+use jobfile::{
+    Dialect, JobSpec, Level, Site,
+    spec::{Command, Completion, Purpose, Resources, Retries, Role},
+};
+use tokio::io::{AsyncWriteExt as _, stdout};
+
+use super::{Session, convert, create, jobs, lifecycle};
+use crate::{
+    failure::{Said, Status},
+    output, size,
+};
+
+/// How long `-f` waits for something to follow: as long as it takes.
+pub(super) const FOLLOW_LIMIT: Duration = Duration::from_hours(24 * 366);
+
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[derive(Debug, Args)]
+pub(crate) struct Submit {
+    /// A job file, or the address of one (`https://…`); `-` is standard input
+    #[arg(value_name = "FILE", required_unless_present = "command")]
+    file: Option<PathBuf>,
+    /// Its name, instead of the file's own: letters, digits, `-`, `.`, `_` and `~`
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The image to start from [default: the site's own]
+    #[arg(long, value_name = "REF", conflicts_with = "file")]
+    image: Option<String>,
+    /// Processors
+    #[arg(long, value_name = "N", default_value_t = 1.0, conflicts_with = "file")]
+    cpus: f64,
+    /// Memory, such as `512M`, `8G` or `1.5G`
+    #[arg(short, long, value_name = "SIZE", default_value = "2G", value_parser = size::parse, conflicts_with = "file")]
+    memory: u64,
+    /// Shared memory (/dev/shm) [default: the site's own]
+    #[arg(long, alias = "shm-size", value_name = "SIZE", value_parser = size::parse, conflicts_with = "file")]
+    shm: Option<u64>,
+    /// Graphics processors
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "file")]
+    gpus: u32,
+    /// The model of graphics processor
+    #[arg(long, value_name = "MODEL", conflicts_with = "file")]
+    gpu_type: Option<String>,
+    /// Set a variable in its environment; without `=VALUE` it is taken from this shell
+    #[arg(short, long, value_name = "NAME[=VALUE]", conflicts_with = "file")]
+    env: Vec<String>,
+    /// How long it may run, such as `90s`, `30m` or `12h`
+    #[arg(long, value_name = "TIME", value_parser = jobs::parse_time, conflicts_with = "file")]
+    time_limit: Option<Duration>,
+    /// From 1 to 9, 9 first
+    #[arg(long, value_name = "N", conflicts_with = "file")]
+    priority: Option<u8>,
+    /// How often to try again after a failure
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "file")]
+    retries: u32,
+    /// Keep its files if it fails, to look at them
+    #[arg(long, conflicts_with = "file")]
+    keep_on_failure: bool,
+    /// Say what would become of it, and submit nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print what its first task writes, until it has ended
+    #[arg(short, long)]
+    follow: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    wait: lifecycle::Wait,
+    /// What to run, instead of a file
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(crate) async fn submit(arguments: Submit, session: &Session) -> anyhow::Result<Status> {
+    let (shown, file) = if let Some(path) = &arguments.file {
+        read(&path.display().to_string(), session).await?
+    } else {
+        let image = match &arguments.image {
+            Some(image) => Some(image.clone()),
+            None => default_image(session).await?,
+        };
+        (String::new(), jobfile::write(&spec(&arguments, image, session)?))
+    };
+    if !shown.is_empty() {
+        // The gateway says the same, and what only it knows; but not in the user's language.
+        let reading = jobfile::read(file.as_bytes(), &Site::default());
+        for line in convert::notes(&shown, &reading, session.words, output::colours()) {
+            output::say(&line);
+        }
+        if reading.notes.iter().any(|note| note.level == Level::Error) {
+            return Ok(Status::FAILED);
+        }
+    }
+    let wanted = SubmitJob { file, name: arguments.name.clone() };
+    if arguments.dry_run {
+        let answer = session.client.dry_run_job(&wanted).await?;
+        if arguments.json {
+            output::json(&answer)?;
+        } else {
+            output::data(&session.words.dry_run(&answer))?;
+        }
+        return Ok(Status::DONE);
+    }
+    let job = session.client.submit_job(&wanted).await?;
+    if !(arguments.wait.wait || arguments.follow) {
+        output::say(&session.words.submitted(&job));
+        if arguments.json {
+            output::json(&job)?;
+        } else {
+            output::data(&job.name)?;
+        }
+        return Ok(Status::DONE);
+    }
+    if arguments.follow {
+        follow(&job, session).await?;
+    } else {
+        output::data(&job.name)?;
+    }
+    let limit = if arguments.wait.wait { arguments.wait.limit() } else { FOLLOW_LIMIT };
+    let over = jobs::until_over(&job, limit, session).await?;
+    if arguments.json {
+        output::json(&over)?;
+    }
+    Ok(jobs::exit_status(&over))
+}
+
+/// Prints what the first task of each try writes.
+async fn follow(job: &Job, session: &Session) -> anyhow::Result<()> {
+    let mut seen = 0;
+    loop {
+        let begun = |job: &Job| job.is_over() || (job.attempt > seen && !job.tasks.is_empty());
+        let Some(now) = session.client.wait_for_job(&job.id, FOLLOW_LIMIT, begun).await? else {
+            return Ok(());
+        };
+        if now.attempt <= seen || now.tasks.is_empty() {
+            return Ok(());
+        }
+        seen = now.attempt;
+        let part = LogPart { attempt: Some(seen), ..LogPart::default() };
+        let mut written = session.client.follow_job_logs(job.id.as_str(), &part).await?;
+        let mut out = stdout();
+        while let Some(event) = written.next().await {
+            match event? {
+                ProcessEvent::Output { bytes, .. } => {
+                    out.write_all(&bytes).await?;
+                    out.flush().await?;
+                }
+                ProcessEvent::Exit(_) => break,
+                ProcessEvent::Problem(problem) => return Err(ClientError::Problem(problem).into()),
+            }
+        }
+    }
+}
+
+/// What to call a file, and its text.
+async fn read(name: &str, session: &Session) -> anyhow::Result<(String, String)> {
+    let unreadable = |cause: String| Said { what: session.words.unreadable(name, &cause), hint: None };
+    let bytes = if name.starts_with("http://") || name.starts_with("https://") {
+        gateway_api::client::fetch(name, jobfile::LARGEST_BYTES + 1)
+            .await
+            .map_err(|error| unreadable(error.to_string()))?
+    } else {
+        convert::read_file(&PathBuf::from(name)).map_err(|error| unreadable(error.to_string()))?
+    };
+    let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
+    Ok((name.to_owned(), text))
+}
+
+/// The site's own: a job file says which image it wants.
+async fn default_image(session: &Session) -> anyhow::Result<Option<String>> {
+    let images = session.client.images().await?;
+    Ok(images.into_iter().find(|image| image.default).map(|image| image.reference))
+}
+
+/// A job of one task, from the command line.
+fn spec(arguments: &Submit, image: Option<String>, session: &Session) -> anyhow::Result<JobSpec> {
+    let env = create::environment(&arguments.env, session.words, |name| env::var(name).ok())?;
+    let role = Role {
+        name: "main".to_owned(),
+        tasks: 1,
+        image,
+        command: Command::Program(arguments.command.clone()),
+        work_dir: None,
+        resources: Resources {
+            cpus: arguments.cpus,
+            memory_mib: arguments.memory.div_ceil(1 << 20),
+            shm_mib: arguments.shm.map(|shm| shm.div_ceil(1 << 20)),
+            gpus: arguments.gpus,
+        },
+        ports: Vec::new(),
+        completion: Completion { min_failed: Some(1), min_succeeded: None },
+        task_retries: Retries::UpTo(0),
+    };
+    Ok(JobSpec {
+        dialect: Dialect::Berth,
+        name: arguments.name.clone(),
+        description: String::new(),
+        purpose: if role.command.only_waits() { Purpose::Interactive } else { Purpose::Batch },
+        share: None,
+        workspace: None,
+        pool: None,
+        gpu_model: arguments.gpu_type.clone(),
+        priority: arguments.priority,
+        retries: Retries::UpTo(arguments.retries),
+        time_limit: arguments.time_limit,
+        idle_timeout: None,
+        keep_on_failure: arguments.keep_on_failure,
+        framework: None,
+        env,
+        data_dir: None,
+        code_dir: None,
+        output_dir: None,
+        mounts: Vec::new(),
+        roles: vec![role],
+        kept: std::collections::BTreeMap::new(),
+        secrets: std::collections::BTreeMap::new(),
+        registry_login: None,
+    })
+}
+
+/// Whether a job did what it should, in the way of exit codes.
+pub(crate) fn succeeded(job: &Job) -> bool {
+    job.status == State::Succeeded
+}

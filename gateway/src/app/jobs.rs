@@ -1,0 +1,433 @@
+//! Jobs: what users do with them. Acts write the goal and return; the loops do the rest.
+
+mod begin;
+mod view;
+
+pub(crate) use begin::task_status;
+
+use std::time::Duration;
+
+use gateway_api::{
+    Goal, InstanceId, Job, JobId, Slug, Status,
+    instance::WaitReason,
+    job::{
+        ChangeJob, DryRun, EndCause, JobAction, JobEnd, JobEvent, JobEventAt, JobNote, RerunJob, SubmitJob,
+    },
+    session::Role,
+};
+use jiff::Timestamp;
+use jobfile::{JobSpec, Level, Site, spec::StoragePath};
+
+use super::{App, instances::check, line};
+use crate::{
+    auth::{Caller, policy},
+    error::Error,
+    events::What,
+    store::{JobRow, NewJob, StoreError},
+};
+
+/// The most jobs in a listing.
+const LIST_MAX: u32 = 1000;
+const NAME_MAX: usize = 255;
+const TIME_LIMIT_MAX: u64 = 366 * 24 * 3600;
+
+impl App {
+    /// Takes a job into the line. Every mistake in its file is told at once, and then nothing is queued.
+    pub(crate) async fn submit_job(&self, caller: &Caller, wanted: SubmitJob) -> Result<Job, Error> {
+        let (row, warnings) = self.draft(caller, &wanted).await?;
+        self.refuse_the_impossible(&line::job_work(&row)).await?;
+        let new = NewJob {
+            id: &row.id,
+            user: caller.user.id,
+            name: &row.name,
+            slug: &row.slug,
+            file: &wanted.file,
+            spec: &row.spec,
+            warnings: &warnings,
+            status: &row.status,
+            priority: row.priority,
+        };
+        let entry = caller.line("job.submit", row.id.as_str()).with("name", row.name.as_str());
+        self.store.add_job(new, &entry).await.map_err(|error| {
+            if matches!(error, StoreError::Taken) {
+                Error::AlreadyExists { kind: "job", name: row.name.clone() }
+            } else {
+                error.into()
+            }
+        })?;
+        tracing::info!(user = %caller.user.name, job = %row.id, name = row.name, "submitted");
+        self.line_moves.notify_one();
+        let row = self.store.job(&row.id).await?.ok_or_else(|| not_found(&row.name))?;
+        self.announce_job(&row).await?;
+        self.job_view(caller, row).await
+    }
+
+    /// What would become of a submission.
+    pub(crate) async fn dry_run_job(&self, caller: &Caller, wanted: &SubmitJob) -> Result<DryRun, Error> {
+        let (row, _) = self.draft(caller, wanted).await?;
+        let outcome = self.foresee(&line::job_work(&row)).await?;
+        outcome.map(|outcome| line::dry_run(&outcome)).ok_or_else(Error::no_machine)
+    }
+
+    /// The newest of the caller's own jobs, or of all that they may see.
+    pub(crate) async fn jobs(&self, caller: &Caller, all: bool) -> Result<Vec<Job>, Error> {
+        let (user, group) = match (all, caller.user.role) {
+            (true, Role::Admin) => (None, None),
+            (true, Role::Leader) => (None, Some(caller.user.group_id)),
+            (true, Role::User) | (false, _) => (Some(caller.user.id), None),
+        };
+        let mut jobs = Vec::new();
+        for row in self.store.jobs(user, group, LIST_MAX).await? {
+            jobs.push(self.job_view(caller, row).await?);
+        }
+        Ok(jobs)
+    }
+
+    pub(crate) async fn job(&self, caller: &Caller, name: &str) -> Result<Job, Error> {
+        let row = self.find_job(caller, name).await?;
+        self.job_view(caller, row).await
+    }
+
+    /// The file as it was submitted; it may hold secrets, so only to the owner.
+    pub(crate) async fn job_file(&self, caller: &Caller, name: &str) -> Result<Vec<u8>, Error> {
+        let row = self.find_job(caller, name).await?;
+        policy::may_read_job(caller, &row)?;
+        Ok(self.store.job_file(&row.id).await?)
+    }
+
+    pub(crate) async fn job_events(&self, caller: &Caller, name: &str) -> Result<Vec<JobEventAt>, Error> {
+        let row = self.find_job(caller, name).await?;
+        let events = self.store.job_events(&row.id).await?;
+        Ok(events.into_iter().map(|(at, event)| JobEventAt { at, event }).collect())
+    }
+
+    /// The instance that a task was, to read what it wrote: its owner's alone.
+    pub(crate) async fn task_of(
+        &self,
+        caller: &Caller,
+        name: &str,
+        task: Option<&str>,
+        attempt: Option<u32>,
+    ) -> Result<InstanceId, Error> {
+        let row = self.find_job(caller, name).await?;
+        policy::act_on_job(caller, &row, JobAction::Logs)?;
+        let (role, index) = match task {
+            None => (0, 0),
+            Some(text) => {
+                let (role, index) = text.rsplit_once('/').unwrap_or((text, "0"));
+                let role = row.spec.roles.iter().position(|known| known.name == role);
+                role.zip(index.parse::<usize>().ok()).ok_or_else(|| Error::not_found("task", text))?
+            }
+        };
+        let tasks = self.store.tasks_of(&row.id, attempt.unwrap_or(row.attempt)).await?;
+        let found = tasks.into_iter().find(|known| known.role == role && known.task == index);
+        match (found, task, attempt) {
+            (Some(found), _, _) => Ok(found.instance),
+            // In the line: there is nothing to read yet, and nothing wrong with asking.
+            (None, _, None) if row.ended_at.is_none() => self.last_task(&row, role, index).await,
+            (None, _, _) => Err(Error::not_found("task", task.unwrap_or(name))),
+        }
+    }
+
+    /// The same task of the try before, for a job that waits for another one.
+    async fn last_task(&self, row: &JobRow, role: usize, index: usize) -> Result<InstanceId, Error> {
+        let before = self.store.tasks_of(&row.id, row.attempt.saturating_sub(1)).await?;
+        let found = before.into_iter().find(|known| known.role == role && known.task == index);
+        found.map(|found| found.instance).ok_or_else(|| Error::not_begun(&row.name))
+    }
+
+    pub(crate) async fn stop_job(&self, caller: &Caller, name: &str) -> Result<Job, Error> {
+        let by = caller.user.name.to_string();
+        self.act_on_job(caller, name, JobAction::Stop, |row| {
+            row.goal = Goal::Stopped;
+            row.stopped_by = Some(by.clone());
+            if matches!(row.status, Status::Waiting { reason: WaitReason::Queued, .. }) {
+                let end = stopped_by(&by);
+                row.status = Status::Stopped { exit_code: None };
+                row.ended = Some(end.clone());
+                row.ended_at = Some(Timestamp::now());
+                return JobEvent::Ended { end };
+            }
+            row.status = Status::Stopping;
+            JobEvent::StopAsked { by: by.clone() }
+        })
+        .await
+    }
+
+    pub(crate) async fn delete_job(&self, caller: &Caller, name: &str) -> Result<Job, Error> {
+        let by = caller.user.name.to_string();
+        self.act_on_job(caller, name, JobAction::Delete, |row| {
+            row.goal = Goal::Deleted;
+            row.status = Status::Deleting;
+            JobEvent::StopAsked { by: by.clone() }
+        })
+        .await
+    }
+
+    pub(crate) async fn change_job(
+        &self,
+        caller: &Caller,
+        name: &str,
+        wanted: ChangeJob,
+    ) -> Result<Job, Error> {
+        if wanted == ChangeJob::default() {
+            return Err(Error::unfit("", gateway_api::error::Reason::NothingToChange));
+        }
+        if wanted.time_limit_seconds.is_some_and(|limit| limit > TIME_LIMIT_MAX) {
+            return Err(Error::unfit("time_limit_seconds", gateway_api::error::Reason::DaysOutOfRange));
+        }
+        if wanted
+            .priority
+            .is_some_and(|priority| !(queue::PRIORITY_MIN..=queue::PRIORITY_MAX).contains(&priority))
+        {
+            return Err(Error::unfit("priority", gateway_api::error::Reason::PriorityOutOfRange));
+        }
+        let by = caller.user.name.to_string();
+        self.act_on_job(caller, name, JobAction::Change, |row| {
+            if let Some(limit) = wanted.time_limit_seconds {
+                row.time_limit_seconds = (limit > 0).then_some(limit);
+            }
+            if let Some(priority) = wanted.priority {
+                row.priority = priority;
+            }
+            JobEvent::Changed { by: by.clone() }
+        })
+        .await
+    }
+
+    /// The same file once more, as a new job of the caller's.
+    pub(crate) async fn rerun_job(
+        &self,
+        caller: &Caller,
+        name: &str,
+        wanted: RerunJob,
+    ) -> Result<Job, Error> {
+        let file = self.job_file(caller, name).await?;
+        let row = self.find_job(caller, name).await?;
+        let file = String::from_utf8_lossy(&file).into_owned();
+        let name = match wanted.name {
+            Some(name) => name,
+            None => self.next_name(caller, &row.name).await?,
+        };
+        self.submit_job(caller, SubmitJob { file, name: Some(name) }).await
+    }
+
+    /// `train-2`, `train-3` …: the first that the caller does not have.
+    async fn next_name(&self, caller: &Caller, name: &str) -> Result<String, Error> {
+        let stem = match name.rsplit_once('-') {
+            Some((stem, number))
+                if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                stem
+            }
+            _ => name,
+        };
+        for number in 2..u32::MAX {
+            let next = format!("{stem}-{number}");
+            if self.store.job_by_slug(caller.user.id, &Slug::of_job(&next)).await?.is_none() {
+                return Ok(next);
+            }
+        }
+        Err(Error::AlreadyExists { kind: "job", name: name.to_owned() })
+    }
+
+    /// A job as it would be, from its file.
+    async fn draft(&self, caller: &Caller, wanted: &SubmitJob) -> Result<(JobRow, Vec<JobNote>), Error> {
+        let site = self.site(&caller.user.home, caller.user.group.as_str()).await;
+        let reading = jobfile::read(wanted.file.as_bytes(), &site);
+        let notes: Vec<JobNote> = reading.notes.iter().map(note).collect();
+        let Some(mut spec) = reading.spec else { return Err(Error::BadJobFile { notes }) };
+        let id = JobId::new();
+        let name = wanted.name.clone().or_else(|| spec.name.clone()).unwrap_or_else(|| made_up_name(&id));
+        check_name(&name)?;
+        spec.name = Some(name.clone());
+        self.check_roles(caller, &mut spec).await?;
+        let now = Timestamp::now();
+        let row = JobRow {
+            slug: Slug::of_job(&name),
+            id,
+            user_id: caller.user.id,
+            user: caller.user.name.clone(),
+            group_id: caller.user.group_id,
+            group: caller.user.group.to_string(),
+            name,
+            warnings: notes.clone(),
+            goal: Goal::Running,
+            stopped_by: None,
+            version: 1,
+            status: in_line(),
+            verdict: None,
+            ended: None,
+            attempt: 1,
+            tries: jobfile::outcome::Tries::default(),
+            priority: spec.priority.unwrap_or(line::PRIORITY_DEFAULT),
+            time_limit_seconds: spec.time_limit.map(|limit| limit.as_secs()),
+            keep: spec.keep_on_failure,
+            created_at: now,
+            queued_at: now,
+            begun_at: None,
+            started_at: None,
+            ended_at: None,
+            kept_until: None,
+            spec,
+        };
+        Ok((row, notes))
+    }
+
+    /// What this site says about job files of that user.
+    pub(crate) async fn site(&self, home: &str, group: &str) -> Site {
+        let storages = self.cluster.envd.storage(home, group).await.ok().map(|mounted| {
+            let own = mounted.into_iter().map(|one| StoragePath {
+                path: one.at,
+                name: one.storage,
+                below: String::new(),
+            });
+            own.collect()
+        });
+        let mut shares = vec!["default".to_owned()];
+        shares.extend(self.config.jobs.shares.iter().cloned());
+        Site { storages, shares: Some(shares), ..Site::default() }
+    }
+
+    /// Checks what each role asks for; a saved image becomes the one with its digest.
+    async fn check_roles(&self, caller: &Caller, spec: &mut JobSpec) -> Result<(), Error> {
+        let node = self.cluster.node();
+        for role in &mut spec.roles {
+            if let Some(image) = role.image.as_mut().filter(|image| !image.contains('$')) {
+                check::image(image)?;
+                *image = self.authorise_image(caller, image).await?;
+                self.check_image_is_here(image).await?;
+            }
+            if let Some(node) = &node
+                && role.resources.cpus > node.cpus
+            {
+                return Err(Error::TooLarge {
+                    field: "cpus",
+                    wanted: role.resources.cpus.to_string(),
+                    largest: node.cpus.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    async fn act_on_job(
+        &self,
+        caller: &Caller,
+        name: &str,
+        action: JobAction,
+        change: impl Fn(&mut JobRow) -> JobEvent,
+    ) -> Result<Job, Error> {
+        loop {
+            let mut row = self.find_job(caller, name).await?;
+            policy::act_on_job(caller, &row, action)?;
+            if action == JobAction::Delete && row.goal == Goal::Deleted {
+                return self.job_view(caller, row).await;
+            }
+            if !action.fits(&row.status) {
+                return Err(Error::WrongJobState { name: row.name, state: row.status.word(), action });
+            }
+            let event = change(&mut row);
+            let entry = caller.line(act_word(action), row.id.as_str()).with("name", row.name.as_str());
+            // The loop may have acted between the look and the write: look again.
+            if self.store.change_job(&row, Some(&event), Some(&entry)).await? {
+                row.version += 1;
+                self.announce_job(&row).await?;
+                self.jobs_move.notify_one();
+                self.line_moves.notify_one();
+                return self.job_view(caller, row).await;
+            }
+            if !self.store.still_opens(caller.key_hash()).await? {
+                return Err(Error::Unauthenticated);
+            }
+        }
+    }
+
+    /// By name, slug or id; what the caller may not see is not there.
+    pub(crate) async fn find_job(&self, caller: &Caller, name: &str) -> Result<JobRow, Error> {
+        let row = match name.parse::<JobId>() {
+            Ok(id) => self.store.job(&id).await?,
+            Err(_) => self.store.job_by_slug(caller.user.id, &Slug::of_job(name)).await?,
+        };
+        match row {
+            Some(row) if policy::may_see_job(caller, &row) => Ok(row),
+            Some(_) => Err(Error::hidden("job", name)),
+            None => Err(not_found(name)),
+        }
+    }
+
+    /// Tells listeners of a changed job.
+    pub(crate) async fn announce_job(&self, row: &JobRow) -> Result<(), StoreError> {
+        let job = self.job_as_is(row.clone()).await?;
+        self.events.tell(row.user_id, What::JobChanged(Box::new(job)));
+        Ok(())
+    }
+}
+
+/// The status of a job that waits for room.
+pub(crate) fn in_line() -> Status {
+    Status::Waiting { reason: WaitReason::Queued, message: "it waits for room".to_owned() }
+}
+
+pub(crate) fn stopped_by(by: &str) -> JobEnd {
+    JobEnd {
+        cause: EndCause::Stopped,
+        exit_code: None,
+        task: None,
+        by: Some(by.to_owned()),
+        message: String::new(),
+    }
+}
+
+/// How long the files of a failed job are kept.
+pub(crate) fn kept_for(app: &App) -> Duration {
+    Duration::from_hours(app.config.jobs.keep_failed_hours)
+}
+
+fn note(note: &jobfile::Note) -> JobNote {
+    let word = serde_json::to_value(note.code).ok().and_then(|word| word.as_str().map(str::to_owned));
+    JobNote {
+        level: if note.level == Level::Error { "error" } else { "warning" }.to_owned(),
+        code: word.unwrap_or_default(),
+        line: note.place.map(|place| place.line),
+        column: note.place.map(|place| place.column).filter(|column| *column > 0),
+        pointer: note.pointer.clone(),
+        message: note.message(),
+        hint: note.hint(),
+        params: note.params.clone(),
+    }
+}
+
+/// `job-` and a few letters of its id, for a file without a name.
+fn made_up_name(id: &JobId) -> String {
+    let letters = id.as_str();
+    format!("job-{}", &letters[letters.len().saturating_sub(8)..])
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if !name.is_empty() && name.len() <= NAME_MAX && name.bytes().all(allowed) {
+        return Ok(());
+    }
+    Err(Error::BadName(gateway_api::name::NotAName {
+        text: name.chars().filter(|letter| !letter.is_control()).take(40).collect(),
+        kind: "a job name",
+        rule: "use letters, digits, `-`, `.`, `_` and `~`, at most 255 of them",
+        of: "job",
+    }))
+}
+
+fn not_found(name: &str) -> Error {
+    Error::not_found("job", name)
+}
+
+/// An act on a job as the audit log calls it.
+fn act_word(action: JobAction) -> &'static str {
+    match action {
+        JobAction::Stop => "job.stop",
+        JobAction::Delete => "job.delete",
+        JobAction::Rerun => "job.rerun",
+        JobAction::Change => "job.change",
+        JobAction::Logs => "job.logs",
+    }
+}

@@ -1,0 +1,246 @@
+//! From a decision of the queue to tasks that run: the instances of a try, their ports and variables, and the word to
+//! begin once all of them are there.
+//!
+//! A task's container waits in its agent until every task of the job has one and all addresses are known. So no task
+//! sees half of the others, and the variables of a job are those of its whole.
+
+use std::collections::BTreeMap;
+
+use envd_api::control::InstanceSpec;
+use futures_util::future::try_join_all;
+use gateway_api::{
+    InstanceId, Slug, Status,
+    instance::SHM_DEFAULT_BYTES,
+    job::{EndCause, TaskEnd},
+};
+use jobfile::{
+    Dialect, JobSpec,
+    spec::{Command, Role, Source},
+    variables::{self, Folders, Me, Placement, TaskPlace},
+};
+use queue::Placed;
+
+use super::{App, JobRow, StoreError};
+use crate::{
+    agents::AgentError,
+    reconcile::queue::{held, told},
+    store::{NewTask, TaskRow},
+};
+
+/// Ports that a file asks for without saying which. Each task has an address of its own, so all may have the same.
+const PORTS_FROM: u16 = 20_000;
+/// Labels that every task of OpenPAI has.
+const USUAL_LABELS: [&str; 2] = ["http", "ssh"];
+const HOME: &str = "/userhome";
+
+impl App {
+    /// Starts a try with what the queue has given each task; `false` if the job was changed meanwhile.
+    pub(crate) async fn start_job(
+        &self,
+        job: &JobRow,
+        placed: &[Placed],
+        sequence: u64,
+    ) -> Result<bool, StoreError> {
+        let Some(user) = self.store.user_by_name(&job.user).await? else { return Ok(false) };
+        let mut tasks = Vec::with_capacity(placed.len());
+        let mut placed = placed.iter();
+        for (number, role) in job.spec.roles.iter().enumerate() {
+            for task in 0..role.tasks {
+                let Some(place) = placed.next() else { return Ok(false) };
+                let slug = Slug::of_task(&job.slug, &role.name, task);
+                let mut spec = self.task_spec(&job.spec, role, &slug);
+                spec.user.clone_from(&user.home);
+                spec.group = user.group.to_string();
+                spec.cards.clone_from(&place.cards);
+                tasks.push(NewTask {
+                    role: number,
+                    task: task as usize,
+                    instance: InstanceId::new(),
+                    slug,
+                    spec,
+                    ports: ports(&job.spec, role),
+                    held: held(place, sequence),
+                });
+            }
+        }
+        let started = JobRow { status: Status::Starting, begun_at: None, verdict: None, ..job.clone() };
+        let done = self.store.start_job(&started, &tasks, &told()).await?;
+        if done {
+            tracing::info!(job = %job.id, attempt = job.attempt, tasks = tasks.len(), "started");
+            self.announce_job(&JobRow { version: job.version + 1, ..started }).await?;
+        }
+        Ok(done)
+    }
+
+    fn task_spec(&self, spec: &JobSpec, role: &Role, slug: &Slug) -> InstanceSpec {
+        InstanceSpec {
+            user: String::new(),
+            group: String::new(),
+            hostname: slug.to_string(),
+            image: role.image.clone().unwrap_or_else(|| self.config.default_image.clone()),
+            cpus: role.resources.cpus,
+            memory_bytes: role.resources.memory_mib << 20,
+            shm_bytes: shm_bytes(role),
+            disk_bytes: None,
+            gpus: role.resources.gpus,
+            gpu_model: spec.gpu_model.clone(),
+            cards: Vec::new(),
+            env: spec.env.clone(),
+            command: argv(&role.command, str::to_owned),
+            work_dir: role.work_dir.clone(),
+            task: true,
+        }
+    }
+
+    /// Tells all tasks of a try to begin. Telling one that has begun changes nothing.
+    pub(crate) async fn begin(&self, job: &JobRow, tasks: &[TaskRow]) -> Result<(), BeginError> {
+        let file = self.store.job_file(&job.id).await?;
+        let Some(user) = self.store.user_by_name(&job.user).await? else { return Err(BeginError::NoUser) };
+        let site = self.site(&user.home, user.group.as_str()).await;
+        // The store keeps the spec without its secrets.
+        let secrets = jobfile::read(&file, &site).spec.map(|spec| spec.secrets).unwrap_or_default();
+        let placement = self.placement(job, tasks, &site);
+        let reveal = |text: &str| {
+            secrets.iter().fold(text.to_owned(), |text, (name, secret)| {
+                text.replace(&format!("<% $secrets.{name} %>"), secret.reveal())
+            })
+        };
+        let told = tasks.iter().filter(|task| task.ended.is_none()).map(|task| {
+            let me = Me { role: task.role, task: task.task };
+            let mut env = variables::environment(&job.spec, &placement, me).unwrap_or_default();
+            for value in env.values_mut() {
+                *value = reveal(value);
+            }
+            let command = job.spec.roles.get(task.role).map(|role| argv(&role.command, reveal));
+            self.agents.begin(&task.instance, env, command.unwrap_or_default())
+        });
+        try_join_all(told).await?;
+        Ok(())
+    }
+
+    fn placement(&self, job: &JobRow, tasks: &[TaskRow], site: &jobfile::Site) -> Placement {
+        let mut roles: Vec<Vec<TaskPlace>> = vec![Vec::new(); job.spec.roles.len()];
+        for task in tasks {
+            if let Some(places) = roles.get_mut(task.role) {
+                places.push(TaskPlace {
+                    host: task.slug.to_string(),
+                    ip: task.address.clone(),
+                    container_id: task.instance.to_string(),
+                    ports: task.ports.clone(),
+                });
+            }
+        }
+        let folder = |source: &Option<Source>| source.as_ref().map(|source| path(source, site));
+        let gateway = self.addresses.get().map(|addresses| addresses.console.clone());
+        Placement {
+            user: job.user.to_string(),
+            job: job.name.clone(),
+            job_id: job.id.to_string(),
+            gateway: gateway.unwrap_or_default(),
+            roles,
+            folders: Folders {
+                data: folder(&job.spec.data_dir),
+                code: folder(&job.spec.code_dir),
+                output: folder(&job.spec.output_dir),
+                work: HOME.to_owned(),
+            },
+        }
+    }
+}
+
+/// Why a job could not be told to begin; the next round tries again.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BeginError {
+    #[error("a task does not answer")]
+    Agent(#[from] AgentError),
+    #[error("the store did not answer")]
+    Store(#[from] StoreError),
+    #[error("its user is gone")]
+    NoUser,
+}
+
+pub(super) fn shm_bytes(role: &Role) -> u64 {
+    role.resources.shm_mib.map_or(SHM_DEFAULT_BYTES, |mib| mib << 20).min(role.resources.memory_mib << 20)
+}
+
+/// What a task is doing, also when there is no instance of it any more.
+pub(crate) fn task_status(task: &TaskRow) -> Status {
+    match (&task.machine, &task.ended) {
+        (Some((_, status)), _) if !matches!(status, Status::Deleting) => status.clone(),
+        (_, Some(TaskEnd { cause: EndCause::Succeeded, .. })) => Status::Succeeded,
+        (_, Some(TaskEnd { cause: EndCause::Stopped, exit_code, .. })) => {
+            Status::Stopped { exit_code: *exit_code }
+        }
+        (_, Some(TaskEnd { exit_code, message, .. })) => {
+            Status::Failed { reason: message.clone(), exit_code: *exit_code }
+        }
+        (_, None) => Status::Deleting,
+    }
+}
+
+/// The program and its arguments. Lines for a shell go to bash where there is one, as their writers expect.
+fn argv(command: &Command, text: impl Fn(&str) -> String) -> Vec<String> {
+    const WHICHEVER: &str =
+        r#"if command -v bash >/dev/null 2>&1; then exec bash -c "$0"; fi; exec sh -c "$0""#;
+    match command {
+        Command::None => Vec::new(),
+        Command::Shell(lines) => vec!["sh".to_owned(), "-c".to_owned(), WHICHEVER.to_owned(), text(lines)],
+        Command::Program(words) => words.iter().map(|word| text(word)).collect(),
+    }
+}
+
+/// The ports of each task of a role, fixed before any of them starts.
+fn ports(spec: &JobSpec, role: &Role) -> BTreeMap<String, Vec<u16>> {
+    let mut next = PORTS_FROM;
+    let mut any = |count: u16| {
+        let from = next;
+        next = next.saturating_add(count);
+        (from..next).collect::<Vec<_>>()
+    };
+    let mut ports: BTreeMap<String, Vec<u16>> = BTreeMap::new();
+    for port in &role.ports {
+        let numbers = match port.begin_at {
+            0 => any(port.count),
+            from => (from..from.saturating_add(port.count)).collect(),
+        };
+        ports.insert(port.label.clone(), numbers);
+    }
+    if matches!(spec.dialect, Dialect::OpenpaiV1 | Dialect::OpenpaiV2) {
+        for label in USUAL_LABELS {
+            ports.entry(label.to_owned()).or_insert_with(|| any(1));
+        }
+    }
+    ports
+}
+
+/// Where a folder is in a container.
+fn path(source: &Source, site: &jobfile::Site) -> String {
+    let below = |root: &str, path: &str| {
+        if path.is_empty() { root.to_owned() } else { format!("{}/{path}", root.trim_end_matches('/')) }
+    };
+    match source {
+        Source::Home(path) => below(HOME, path),
+        Source::Storage { name, path } => {
+            let root = site.storages.iter().flatten().find(|known| known.name == *name);
+            below(root.map_or(HOME, |known| &known.path), path)
+        }
+        Source::Path(path) => path.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_those_asked_for_or_any_that_differ() {
+        let file = br#"{"jobName": "a", "image": "b", "taskRoles": [{"name": "w", "command": "c", "portList": [
+            {"label": "web", "beginAt": 0, "portNumber": 2}, {"label": "rpc", "beginAt": 7000, "portNumber": 2}]}]}"#;
+        let spec = jobfile::read(file, &jobfile::Site::default()).spec.unwrap();
+        let ports = ports(&spec, &spec.roles[0]);
+        assert_eq!(ports["rpc"], [7000, 7001]);
+        assert_eq!(ports["web"], [20_000, 20_001]);
+        assert_eq!((ports["http"].len(), ports["ssh"].len()), (1, 1));
+        assert_ne!(ports["http"], ports["ssh"]);
+    }
+}

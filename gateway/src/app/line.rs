@@ -1,0 +1,360 @@
+//! The line: what waits for room, as the queue sees it, and its answers in the words of the API.
+//!
+//! The queue itself is pure (`gateway/queue`). Here its situation is read from the store and the cluster's last report,
+//! for the loop that starts things and for whoever asks what would become of a request.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{PoisonError, RwLock},
+    time::Duration,
+};
+
+use gateway_api::job::{DryRun, QueuePlace, QueueReason};
+use jiff::Timestamp;
+use queue::{
+    Card, Decision, Impossible, Kind, Need, Node, Outcome, Owner, Placed, Reason, Resource, Rules, Running,
+    Situation, Work,
+};
+
+use super::App;
+use crate::{
+    clusters::Health,
+    error::Error,
+    store::{JobRow, Reservation, StoreError, Waiting, milli},
+};
+
+/// What has no priority of its own.
+pub(crate) const PRIORITY_DEFAULT: u8 = 5;
+/// Job files of OpenPAI ask for it to look around; every machine will do.
+const DEBUG_POOL: &str = "debug";
+/// How long one waits for the next higher priority.
+const AGEING: Duration = Duration::from_hours(24);
+
+/// The places that the last decision gave, by the id of a job or an instance.
+#[derive(Debug, Default)]
+pub(crate) struct Places(RwLock<HashMap<String, QueuePlace>>);
+
+impl Places {
+    pub(crate) fn of(&self, id: &str) -> Option<QueuePlace> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// Takes over the places of a decision; answers with the ids of those whose place is another one now.
+    pub(crate) fn note(&self, decisions: &[Decision]) -> Vec<String> {
+        let new: HashMap<String, QueuePlace> = decisions
+            .iter()
+            .filter_map(|decision| Some((decision.id.clone(), place(&decision.outcome)?)))
+            .collect();
+        let mut places = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = new.iter().filter(|(id, place)| places.get(*id) != Some(place));
+        let changed = changed.map(|(id, _)| id.clone()).collect();
+        *places = new;
+        changed
+    }
+}
+
+/// Everything that a decision depends on, and what its works are here.
+#[derive(Debug)]
+pub(crate) struct Outlook {
+    pub(crate) situation: Situation,
+    pub(crate) instances: HashMap<String, Waiting>,
+    pub(crate) jobs: HashMap<String, JobRow>,
+}
+
+impl App {
+    /// What is so now; `None` as long as no machine has reported.
+    pub(crate) async fn outlook(&self) -> Result<Option<Outlook>, StoreError> {
+        let Some(node) = self.node() else { return Ok(None) };
+        let running = running(self.store.reservations().await?, &node.name);
+        let instances = self.store.waiting_instances().await?;
+        let jobs = self.store.waiting_jobs().await?;
+        let mut waiting: Vec<Work> = instances.iter().map(instance_work).collect();
+        waiting.extend(jobs.iter().map(job_work));
+        let situation = Situation {
+            now: Timestamp::now(),
+            rules: Rules { ageing: Some(AGEING) },
+            nodes: vec![node],
+            running,
+            waiting,
+            allowances: self.store.quotas().await?.into_iter().collect(),
+        };
+        Ok(Some(Outlook {
+            situation,
+            instances: instances.into_iter().map(|one| (one.id.to_string(), one)).collect(),
+            jobs: jobs.into_iter().map(|one| (one.id.to_string(), one)).collect(),
+        }))
+    }
+
+    /// What would become of `work`; `None` as long as no machine has reported.
+    pub(crate) async fn foresee(&self, work: &Work) -> Result<Option<Outcome>, Error> {
+        let Some(outlook) = self.outlook().await? else { return Ok(None) };
+        Ok(queue::decide_for(&outlook.situation, work))
+    }
+
+    /// Refuses at once what no machine could ever take.
+    pub(crate) async fn refuse_the_impossible(&self, work: &Work) -> Result<(), Error> {
+        match self.foresee(work).await? {
+            Some(Outcome::Never { reason }) => Err(never(&reason)),
+            Some(Outcome::Start { .. } | Outcome::Wait { .. }) | None => Ok(()),
+        }
+    }
+
+    fn node(&self) -> Option<Node> {
+        let node = self.cluster.node()?;
+        Some(Node {
+            name: node.name,
+            ready: self.cluster.health() == Health::Ready,
+            pools: self.config.jobs.pools.iter().cloned().chain([DEBUG_POOL.to_owned()]).collect(),
+            kinds: [Kind::Instance, Kind::Job, Kind::Debug].into(),
+            cpus_milli: milli(node.cpus) * self.config.jobs.cpu_overcommit,
+            memory_mib: node.memory_bytes >> 20,
+            cards: node
+                .cards
+                .into_iter()
+                .map(|card| Card { id: card.uuid, model: card.model, healthy: card.healthy })
+                .collect(),
+        })
+    }
+}
+
+fn instance_work(waiting: &Waiting) -> Work {
+    Work {
+        id: waiting.id.to_string(),
+        kind: if waiting.is_task { Kind::Debug } else { Kind::Instance },
+        user: waiting.user.clone(),
+        group: waiting.group.clone(),
+        share: None,
+        priority: waiting.priority,
+        submitted: waiting.queued_at,
+        tasks: vec![Need {
+            count: 1,
+            cpus_milli: milli(waiting.spec.cpus),
+            memory_mib: waiting.spec.memory_bytes >> 20,
+            gpus: waiting.spec.gpus,
+        }],
+        model: waiting.spec.gpu_model.clone(),
+        pool: None,
+        longest: None,
+    }
+}
+
+/// A job as the queue sees it: one need for each role, in their order.
+pub(crate) fn job_work(job: &JobRow) -> Work {
+    let need = |role: &jobfile::spec::Role| Need {
+        count: role.tasks,
+        cpus_milli: milli(role.resources.cpus),
+        memory_mib: role.resources.memory_mib,
+        gpus: role.resources.gpus,
+    };
+    Work {
+        id: job.id.to_string(),
+        kind: Kind::Job,
+        user: job.user.to_string(),
+        group: job.group.clone(),
+        share: job.spec.share.clone(),
+        priority: job.priority,
+        submitted: job.queued_at,
+        tasks: job.spec.roles.iter().map(need).collect(),
+        model: job.spec.gpu_model.clone(),
+        pool: job.spec.pool.clone(),
+        longest: job.time_limit_seconds.map(Duration::from_secs),
+    }
+}
+
+/// What is held, one for each job or instance. There is one machine: what was written down before it had a name, or
+/// when it had another, is there too.
+fn running(reservations: Vec<Reservation>, node: &str) -> Vec<Running> {
+    let mut all: BTreeMap<String, Running> = BTreeMap::new();
+    for one in reservations {
+        let id = one.job.as_ref().map_or_else(|| one.instance.to_string(), ToString::to_string);
+        let running = all.entry(id.clone()).or_insert_with(|| Running {
+            id,
+            kind: if one.job.is_some() { Kind::Job } else { Kind::Instance },
+            user: one.user,
+            group: one.group,
+            share: one.share,
+            started: one.taken_at,
+            sequence: one.held.sequence,
+            ends_by: one.ends_by,
+            tasks: Vec::new(),
+        });
+        running.tasks.push(Placed {
+            node: node.to_owned(),
+            cpus_milli: one.held.cpus_milli,
+            memory_mib: one.held.memory_mib,
+            cards: one.held.cards,
+        });
+    }
+    all.into_values().collect()
+}
+
+// === in the words of the API ===
+
+pub(crate) fn dry_run(outcome: &Outcome) -> DryRun {
+    match outcome {
+        Outcome::Start { .. } => DryRun::StartsNow,
+        Outcome::Never { reason } => {
+            let (reason, params) = impossible(reason);
+            DryRun::Never { reason, params }
+        }
+        Outcome::Wait { .. } => place(outcome).map_or(DryRun::StartsNow, |queue| DryRun::Waits { queue }),
+    }
+}
+
+fn place(outcome: &Outcome) -> Option<QueuePlace> {
+    match outcome {
+        Outcome::Start { .. } => None,
+        Outcome::Never { reason } => {
+            let (reason, params) = impossible(reason);
+            Some(QueuePlace { position: 0, reason, params, starts_by: None, starts_now_with_gpus: None })
+        }
+        Outcome::Wait { position, reason, starts_by, instead } => {
+            let (reason, params) = waits(reason);
+            Some(QueuePlace {
+                position: u32::try_from(*position).unwrap_or(u32::MAX),
+                reason,
+                params,
+                starts_by: *starts_by,
+                starts_now_with_gpus: instead.map(|less| less.gpus_per_task),
+            })
+        }
+    }
+}
+
+type Said = (QueueReason, BTreeMap<String, String>);
+
+fn said<const N: usize>(reason: QueueReason, params: [(&str, String); N]) -> Said {
+    (reason, params.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn waits(reason: &Reason) -> Said {
+    let amount = |resource: &Resource, number: u64| amount(resource, number);
+    match reason {
+        Reason::NoRoom { resource, wanted, free } => said(
+            QueueReason::NoRoom,
+            [
+                ("resource", word(resource)),
+                ("wanted", amount(resource, *wanted)),
+                ("free", amount(resource, *free)),
+            ],
+        ),
+        Reason::NotTogether { tasks, fit } => {
+            said(QueueReason::NotTogether, [("tasks", tasks.to_string()), ("fit", fit.to_string())])
+        }
+        Reason::Behind { .. } => said(QueueReason::Behind, []),
+        Reason::Allowance { owner, resource, limit, used, wanted } => {
+            let (kind, name) = owner_words(owner);
+            said(
+                QueueReason::Quota,
+                [
+                    ("owner", kind.to_owned()),
+                    ("name", name.to_owned()),
+                    ("resource", word(resource)),
+                    ("limit", amount(resource, *limit)),
+                    ("used", amount(resource, *used)),
+                    ("wanted", amount(resource, *wanted)),
+                ],
+            )
+        }
+        Reason::AllowanceKept { owner, resource, .. } => {
+            let (kind, name) = owner_words(owner);
+            said(
+                QueueReason::QuotaKept,
+                [("owner", kind.to_owned()), ("name", name.to_owned()), ("resource", word(resource))],
+            )
+        }
+        Reason::AllowanceTooSmall { owner, resource, limit, wanted } => {
+            let (kind, name) = owner_words(owner);
+            said(
+                QueueReason::QuotaTooSmall,
+                [
+                    ("owner", kind.to_owned()),
+                    ("name", name.to_owned()),
+                    ("resource", word(resource)),
+                    ("limit", amount(resource, *limit)),
+                    ("wanted", amount(resource, *wanted)),
+                ],
+            )
+        }
+        Reason::NotReady => said(QueueReason::NotReady, []),
+    }
+}
+
+fn impossible(reason: &Impossible) -> Said {
+    match reason {
+        Impossible::TooLarge { resource, wanted, largest } => said(
+            QueueReason::Never,
+            [
+                ("resource", word(resource)),
+                ("wanted", amount(resource, *wanted)),
+                ("largest", amount(resource, *largest)),
+            ],
+        ),
+        Impossible::NotTogether { tasks, fit } => {
+            said(QueueReason::Never, [("tasks", tasks.to_string()), ("fit", fit.to_string())])
+        }
+        Impossible::NoSuchModel { model, known } => {
+            said(QueueReason::Never, [("model", model.clone()), ("known", known.join(", "))])
+        }
+        Impossible::NoSuchPool { pool, known } => said(
+            QueueReason::Never,
+            [("pool", pool.clone().unwrap_or_default()), ("known", known.join(", "))],
+        ),
+        Impossible::Nothing => said(QueueReason::Never, [("tasks", "0".to_owned())]),
+    }
+}
+
+/// The answer to a request that can never be met.
+fn never(reason: &Impossible) -> Error {
+    match reason {
+        Impossible::TooLarge { resource, wanted, largest } => Error::TooLarge {
+            field: match resource {
+                Resource::Cpus => "cpus",
+                Resource::Memory => "memory_bytes",
+                Resource::Gpus | Resource::GpusOf(_) => "gpus",
+                Resource::Instances => "instances",
+                Resource::Jobs => "jobs",
+            },
+            wanted: amount(resource, *wanted),
+            largest: amount(resource, *largest),
+        },
+        Impossible::NotTogether { tasks, fit } => Error::NeedsMoreMachines { tasks: *tasks, fit: *fit },
+        Impossible::NoSuchModel { model, known } => {
+            Error::NotHere { kind: "gpu", name: model.clone(), known: known.join(", ") }
+        }
+        Impossible::NoSuchPool { pool, known } => {
+            Error::NotHere { kind: "pool", name: pool.clone().unwrap_or_default(), known: known.join(", ") }
+        }
+        Impossible::Nothing => Error::NeedsMoreMachines { tasks: 0, fit: 0 },
+    }
+}
+
+fn owner_words(owner: &Owner) -> (&'static str, &str) {
+    match owner {
+        Owner::User(name) => ("user", name),
+        Owner::Group(name) => ("group", name),
+        Owner::Share(name) => ("share", name),
+    }
+}
+
+fn word(resource: &Resource) -> String {
+    match resource {
+        Resource::Cpus => "cpus".to_owned(),
+        Resource::Memory => "memory".to_owned(),
+        Resource::Gpus => "gpus".to_owned(),
+        Resource::GpusOf(model) => format!("gpus of {model}"),
+        Resource::Instances => "instances".to_owned(),
+        Resource::Jobs => "jobs".to_owned(),
+    }
+}
+
+/// A number as people count that resource.
+fn amount(resource: &Resource, number: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "shown with one or two decimals")]
+    let exact = number as f64;
+    match resource {
+        Resource::Cpus => format!("{}", exact / 1000.0),
+        Resource::Memory => format!("{:.1} GiB", exact / 1024.0),
+        Resource::Gpus | Resource::GpusOf(_) | Resource::Instances | Resource::Jobs => number.to_string(),
+    }
+}
