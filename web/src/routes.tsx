@@ -23,12 +23,23 @@ import { Trouble } from './app/trouble'
 import { readSort, type SortSearch } from './app/use-sort'
 import { EnterPage, type EnterSearch } from './pages/enter'
 import { HomePage } from './pages/home'
+import type { ImagesSearch } from './pages/images'
 import type { InstancesSearch } from './pages/instances'
 import type { NewInstanceSearch } from './pages/instances/new'
+import type { JobsSearch } from './pages/jobs'
+import type { JobTabSearch } from './pages/jobs/job'
+import type { NewJobSearch } from './pages/jobs/new'
 import { LoginPage, type LoginSearch } from './pages/login'
 import { NotFoundPage } from './pages/not-found'
 import { folderProblem } from './util/folder'
-import { isAdminSection, isInstanceTab, isSettingsSection, paths } from './util/path-builder'
+import {
+  isAdminSection,
+  isImageGroup,
+  isInstanceTab,
+  isJobTab,
+  isSettingsSection,
+  paths,
+} from './util/path-builder'
 
 /** A part of the console that comes with the first visit to it; asked for twice, as a network may change just then. */
 function later<P>(load: () => Promise<{ default: ComponentType<P> }>) {
@@ -37,12 +48,17 @@ function later<P>(load: () => Promise<{ default: ComponentType<P> }>) {
 
 // The first page is Home.
 const InstancesPage = later(async () => ({ default: (await import('./pages/instances')).InstancesPage }))
-const InstancePage = lazy(async () => ({
+const InstancePage = later(async () => ({
   default: (await import('./pages/instances/instance')).InstancePage,
 }))
-const NewInstancePage = lazy(async () => ({
+const NewInstancePage = later(async () => ({
   default: (await import('./pages/instances/new')).NewInstancePage,
 }))
+const JobsPage = later(async () => ({ default: (await import('./pages/jobs')).JobsPage }))
+const NewJobPage = later(async () => ({ default: (await import('./pages/jobs/new')).NewJobPage }))
+const JobPage = later(async () => ({ default: (await import('./pages/jobs/job')).JobPage }))
+const QueuePage = later(async () => ({ default: (await import('./pages/queue')).QueuePage }))
+const ImagesPage = later(async () => ({ default: (await import('./pages/images')).ImagesPage }))
 const SettingsPage = later(async () => ({ default: (await import('./pages/settings')).SettingsPage }))
 const AdminPage = later(async () => ({ default: (await import('./pages/admin')).AdminPage }))
 
@@ -132,6 +148,61 @@ const instanceTab = createRoute({
   }),
 })
 
+const jobs = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/jobs',
+  validateSearch: ({ sort, all }: Record<string, unknown>): JobsSearch => ({
+    ...readSort(sort),
+    ...(all === true && { all }),
+  }),
+  component: JobsPage,
+})
+
+const newJob = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/jobs/new',
+  validateSearch: ({ from }: Record<string, unknown>): NewJobSearch =>
+    typeof from === 'string' || typeof from === 'number' ? { from: String(from) } : {},
+  component: NewJobPage,
+})
+
+const job = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/jobs/$name',
+  component: function Tabs() {
+    const { name } = job.useParams()
+    const { tab = 'overview' } = useParams({ strict: false })
+    return isJobTab(tab) ? <JobPage name={name} tab={tab} /> : <NotFoundPage />
+  },
+})
+
+const jobOverview = createRoute({ getParentRoute: () => job, path: '/' })
+
+const jobTab = createRoute({
+  getParentRoute: () => job,
+  path: '/$tab',
+  validateSearch: ({ task, find }: Record<string, unknown>): JobTabSearch => ({
+    ...(typeof task === 'string' && { task }),
+    ...((typeof find === 'string' || typeof find === 'number') && { find: String(find) }),
+  }),
+})
+
+const queue = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/queue',
+  component: QueuePage,
+})
+
+const images = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/images',
+  validateSearch: ({ sort, group }: Record<string, unknown>): ImagesSearch => ({
+    ...readSort(sort),
+    ...(isImageGroup(group) && { group }),
+  }),
+  component: ImagesPage,
+})
+
 const settings = createRoute({
   getParentRoute: () => signedIn,
   path: '/settings',
@@ -219,6 +290,11 @@ export function buildRouter(cache: QueryClient) {
         instances,
         newInstance,
         instance.addChildren([instanceOverview, instanceTab]),
+        jobs,
+        newJob,
+        job.addChildren([jobOverview, jobTab]),
+        queue,
+        images,
         settings.addChildren([settingsSection]),
         admin.addChildren([adminSection]),
         enter,

@@ -8,9 +8,11 @@ import type { QueryClient } from '@tanstack/react-query'
 
 import { Backoff } from '../util/backoff'
 import { EventParser, type ServerEvent } from './event-stream'
+import { imageChanged, imageDeleted, refetchImages } from './images'
 import { instanceChanged, instanceDeleted, refetchInstances } from './instances'
+import { jobChanged, jobDeleted, refetchJobs } from './jobs'
 import { meQuery } from './session'
-import type { Instance } from './types'
+import type { Image, Instance, Job } from './types'
 
 export type LiveState = 'connecting' | 'live' | 'lost'
 
@@ -23,6 +25,14 @@ function isInstance(value: unknown): value is Instance {
   return (
     typeof value === 'object' && value !== null && 'id' in value && 'status' in value && 'actions' in value
   )
+}
+
+function isJob(value: unknown): value is Job {
+  return hasId(value) && 'roles' in value && 'tasks' in value
+}
+
+function isImage(value: unknown): value is Image {
+  return typeof value === 'object' && value !== null && 'reference' in value && 'size_bytes' in value
 }
 
 function hasId(value: unknown): value is { id: string } {
@@ -115,6 +125,8 @@ export class Live {
       this.backoff.reset()
       this.become('live')
       void refetchInstances(this.cache)
+      void refetchJobs(this.cache)
+      void refetchImages(this.cache)
 
       const parser = new EventParser()
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
@@ -135,6 +147,10 @@ export class Live {
   private take({ event, data }: ServerEvent) {
     const value: unknown = JSON.parse(data)
     if (event === 'instance' && isInstance(value)) instanceChanged(this.cache, value)
+    if (event === 'image' && isImage(value)) imageChanged(this.cache, value)
+    if (event === 'image_deleted' && hasId(value)) imageDeleted(this.cache, value.id)
+    if (event === 'job' && isJob(value)) jobChanged(this.cache, value)
+    if (event === 'job_deleted' && hasId(value)) jobDeleted(this.cache, value.id)
     if (event === 'instance_deleted' && hasId(value)) instanceDeleted(this.cache, value.id)
   }
 }

@@ -6,15 +6,38 @@ import { LastingSocket, streamMessage } from './socket'
 
 export type LogState = 'connecting' | 'following' | 'lost' | 'ended'
 
-export async function readLogs(instance: string, signal: AbortSignal): Promise<LogLines> {
-  const { data } = await api.GET('/api/v1/instances/{name}/logs', {
-    params: { path: { name: instance }, query: { tail: LINE_LIMIT } },
-    parseAs: 'text',
-    signal,
-  })
+/** Whose output: an instance's, or that of one task of a job, as `role/index`. */
+export type LogSource = { instance: string } | { job: string; task: string; attempt: number }
+
+export async function readLogs(source: LogSource, signal: AbortSignal): Promise<LogLines> {
+  const options = { parseAs: 'text', signal } as const
+  const { data } =
+    'instance' in source
+      ? await api.GET('/api/v1/instances/{name}/logs', {
+          params: { path: { name: source.instance }, query: { tail: LINE_LIMIT } },
+          ...options,
+        })
+      : await api.GET('/api/v1/jobs/{name}/logs', {
+          params: {
+            path: { name: source.job },
+            query: { tail: LINE_LIMIT, task: source.task, attempt: source.attempt },
+          },
+          ...options,
+        })
   const lines = new LogLines()
   lines.push(data ?? '')
   return lines
+}
+
+/** Where the raw text of a log is, for a download; `follow` is the stream of it. */
+export function logAddress(source: LogSource, tail: number, follow = false): string {
+  const query = new URLSearchParams({ tail: String(tail) })
+  const [kind, name] = 'instance' in source ? ['instances', source.instance] : ['jobs', source.job]
+  if ('job' in source) {
+    query.set('task', source.task)
+    query.set('attempt', String(source.attempt))
+  }
+  return `/api/v1/${kind}/${encodeURIComponent(name)}/logs${follow ? '/follow' : ''}?${query}`
 }
 
 /**
@@ -22,7 +45,7 @@ export async function readLogs(instance: string, signal: AbortSignal): Promise<L
  * gets the whole of what is to be shown, never a piece with a gap before it. Returns the function that stops.
  */
 export function followLogs(
-  instance: string,
+  source: LogSource,
   changed: (lines: LogLines) => void,
   become: (state: LogState, error?: ApiError) => void,
 ): () => void {
@@ -31,7 +54,7 @@ export function followLogs(
   // Standard output and standard error are cut anywhere, also within a Chinese character: each has its own decoder.
   let decoders = new Map<number, TextDecoder>()
   const socket = new LastingSocket({
-    path: () => `/api/v1/instances/${encodeURIComponent(instance)}/logs/follow?tail=${LINE_LIMIT}`,
+    path: () => logAddress(source, LINE_LIMIT, true),
     opened: () => {
       lines = new LogLines()
       decoders = new Map()

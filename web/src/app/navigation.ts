@@ -3,12 +3,12 @@
 import type { ComponentType } from 'react'
 
 import type { Me } from '../api/types'
-import { IconBox, IconHome, IconSettings, IconShield } from '../ui/icons'
+import { IconBox, IconHome, IconImages, IconJobs, IconQueue, IconSettings, IconShield } from '../ui/icons'
 import { paths } from '../util/path-builder'
 
 export interface Place {
   /** Its word in the translations. */
-  key: 'home' | 'instances' | 'settings' | 'admin'
+  key: 'home' | 'instances' | 'jobs' | 'queue' | 'images' | 'settings' | 'admin'
   path: string
   /** Pages of it begin so. */
   below: string
@@ -18,6 +18,9 @@ export interface Place {
 const PLACES: readonly Place[] = [
   { key: 'home', path: paths.home(), below: paths.home(), icon: IconHome },
   { key: 'instances', path: paths.instances(), below: paths.instances(), icon: IconBox },
+  { key: 'jobs', path: paths.jobs(), below: paths.jobs(), icon: IconJobs },
+  { key: 'queue', path: paths.queue(), below: paths.queue(), icon: IconQueue },
+  { key: 'images', path: paths.images(), below: paths.images(), icon: IconImages },
   { key: 'settings', path: paths.settings(), below: '/settings', icon: IconSettings },
 ]
 

@@ -1,6 +1,6 @@
 // The `berth` command with the same effect as a form: it teaches the command line to those who start in a browser.
 
-import type { AddUser, CreateInstance } from '../api/types'
+import type { AddUser, CreateInstance, SaveInstance } from '../api/types'
 import { GIB, MIB } from './format'
 import { quoteWord } from './shell-words'
 
@@ -57,4 +57,14 @@ export function createRequest(origin: string, request: CreateInstance): string {
     `  -H "Authorization: Bearer $BERTH_TOKEN" -H 'Content-Type: application/json' \\`,
     `  -d ${quoteWord(JSON.stringify(request))}`,
   ].join('\n')
+}
+
+export function saveCommand(instance: string, { name, tag, message, share, stop }: SaveInstance): string {
+  const words = ['berth', 'save', quoteWord(instance)]
+  // A word alone is a tag; who names the image has to name that too.
+  if (name || tag) words.push(quoteWord(name ? `${name}:${tag || 'TAG'}` : `${tag}`))
+  if (message) words.push('--message', quoteWord(message))
+  if (share && share !== 'me') words.push('--share', share)
+  if (stop) words.push('--stop')
+  return words.join(' ')
 }

@@ -2,6 +2,7 @@
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
 
+export const HOUR_S = 3_600
 export const GIB = 2 ** 30
 export const MIB = 2 ** 20
 
@@ -37,4 +38,22 @@ export function formatAgo(then: Date, now: Date, language: string): string {
 
 export function formatExact(then: Date, language: string): string {
   return new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' }).format(then)
+}
+
+/** "1 h 5 min": the two largest units that count. */
+export function formatDuration(seconds: number, language: string): string {
+  const whole = Math.round(seconds)
+  const units: [string, number][] = [
+    ['day', Math.floor(whole / 86_400)],
+    ['hour', Math.floor(whole / 3_600) % 24],
+    ['minute', Math.floor(whole / 60) % 60],
+    ['second', whole % 60],
+  ]
+  const first = units.findIndex(([, count]) => count > 0)
+  const shown = first === -1 ? units.slice(3) : units.slice(first, first + 2).filter(([, count]) => count > 0)
+  return shown
+    .map(([unit, count]) =>
+      new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'short' }).format(count),
+    )
+    .join(' ')
 }

@@ -27,6 +27,21 @@ export function isFramedApp(text: string): text is FramedApp {
   return FRAMED_APPS.some((app) => app === text)
 }
 
+export const JOB_TABS = ['overview', 'logs', 'events', 'file'] as const
+export type JobTab = (typeof JOB_TABS)[number]
+
+export function isJobTab(text: string): text is JobTab {
+  return JOB_TABS.some((tab) => tab === text)
+}
+
+/** Whose images a list shows. */
+export const IMAGE_GROUPS = ['mine', 'platform', 'others'] as const
+export type ImageGroup = (typeof IMAGE_GROUPS)[number]
+
+export function isImageGroup(value: unknown): value is ImageGroup {
+  return IMAGE_GROUPS.some((group) => group === value)
+}
+
 export const SETTINGS_SECTIONS = [
   'profile',
   'appearance',
@@ -69,6 +84,15 @@ export const paths = {
     tab === 'overview'
       ? `/instances/${encodeURIComponent(name)}`
       : `/instances/${encodeURIComponent(name)}/${tab}`,
+  jobs: () => '/jobs',
+  newJob: () => '/jobs/new',
+  /** The form for a new job, filled with the file of another one. */
+  cloneOfJob: (name: string) => `/jobs/new?from=${encodeURIComponent(name)}`,
+  job: (name: string, tab: JobTab = 'overview') =>
+    tab === 'overview' ? `/jobs/${encodeURIComponent(name)}` : `/jobs/${encodeURIComponent(name)}/${tab}`,
+  jobLog: (name: string, task: string) => `${paths.job(name, 'logs')}?task=${encodeURIComponent(task)}`,
+  queue: () => '/queue',
+  images: () => '/images',
   settings: (section: SettingsSection = 'profile') => `/settings/${section}`,
   admin: (section: AdminSection = 'users') => `/admin/${section}`,
   tensorboard: (name: string, folder: string) =>

@@ -4,7 +4,9 @@ import common from './common.json'
 import create from './create.json'
 import errors from './errors.json'
 import home from './home.json'
+import images from './images.json'
 import instances from './instances.json'
+import jobs from './jobs.json'
 import session from './session.json'
 import settings from './settings.json'
 import ssh from './ssh.json'
@@ -17,7 +19,9 @@ export const resources = {
   create,
   errors,
   home,
+  images,
   instances,
+  jobs,
   session,
   settings,
   ssh,

@@ -9,21 +9,23 @@ import { ask, refetchInstances, type Request } from '../../api/instances'
 import type { Instance } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
-import { IconPlay, IconRestart, IconStop, IconTerminal, IconTrash } from '../../ui/icons'
+import { IconPlay, IconRestart, IconSave, IconStop, IconTerminal, IconTrash } from '../../ui/icons'
 import { paths } from '../../util/path-builder'
 import { OpenMenu } from './open-menu'
+import { SaveDialog } from './save-dialog'
 
 const ICONS = {
   terminal: IconTerminal,
   start: IconPlay,
   stop: IconStop,
   restart: IconRestart,
+  save: IconSave,
   delete: IconTrash,
 } as const
 
 type Shown = keyof typeof ICONS
 
-const ORDER: readonly Shown[] = ['terminal', 'start', 'stop', 'restart', 'delete']
+const ORDER: readonly Shown[] = ['terminal', 'start', 'stop', 'restart', 'save', 'delete']
 const FOR_OVERSEERS: readonly Shown[] = ['stop', 'delete']
 
 interface Props {
@@ -40,6 +42,7 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
   const { t } = useTranslation('instances')
   const navigate = useNavigate()
   const [asking, setAsking] = useState(false)
+  const [saving, setSaving] = useState(false)
   const { mutate, isPending, variables } = useAsk(instance)
   const name = instance.name
 
@@ -51,6 +54,7 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
   const press = (action: Shown) => {
     if (action === 'terminal') void navigate({ to: paths.instance(name, 'terminal') })
     else if (action === 'delete') setAsking(true)
+    else if (action === 'save') setSaving(true)
     else mutate(action)
   }
 
@@ -79,6 +83,7 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
           onClick={() => press(action)}
         />
       ))}
+      {!overseer && <SaveDialog instance={instance} opened={saving} onClose={() => setSaving(false)} />}
       <ConfirmDialog
         opened={asking}
         title={t('delete.title', { name })}

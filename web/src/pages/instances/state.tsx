@@ -2,6 +2,7 @@ import { Group, Stack, Text } from '@mantine/core'
 import type { ComponentProps } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { QueueWords } from '../../app/queue-words'
 import type { Instance, InstanceStatus } from '../../api/types'
 import {
   IconAlert,
@@ -17,9 +18,9 @@ import { StateBadge } from '../../ui/state-badge'
 import { Transfer } from '../../ui/transfer'
 import { never } from '../../util/never'
 
-type Look = Omit<ComponentProps<typeof StateBadge>, 'label'>
+export type Look = Omit<ComponentProps<typeof StateBadge>, 'label'>
 
-function look(state: InstanceStatus['state']): Look {
+export function look(state: InstanceStatus['state']): Look {
   switch (state) {
     case 'waiting':
       return { color: 'yellow', icon: IconHourglass }
@@ -63,11 +64,15 @@ export function InstanceState({ instance, inLine }: { instance: Instance; inLine
   )
 }
 
-function StateDetail({ instance: { name, status } }: { instance: Instance }) {
+function StateDetail({ instance: { name, status, queue } }: { instance: Instance }) {
   const { t } = useTranslation('instances')
   switch (status.state) {
     case 'waiting':
-      return <Detail text={t(`waiting.${status.reason}`)} title={status.message} />
+      return queue ? (
+        <QueueWords place={queue} />
+      ) : (
+        <Detail text={t(`waiting.${status.reason}`)} title={status.message} />
+      )
     case 'pulling':
       return (
         <Transfer

@@ -1,0 +1,56 @@
+// Saved images: reading, saving, sharing, and keeping the cache true while events arrive.
+
+import { type QueryClient, queryOptions } from '@tanstack/react-query'
+
+import { api, dataOf } from './client'
+import { imagesQuery } from './site'
+import type { ChangeImage, Changes, Image, SaveInstance } from './types'
+
+/** What a save would put into an image. Walking the files takes a while. */
+export function changesQuery(instance: string) {
+  return queryOptions({
+    queryKey: ['changes', instance],
+    queryFn: async ({ signal }): Promise<Changes> =>
+      dataOf(
+        await api.GET('/api/v1/instances/{name}/changes', { params: { path: { name: instance } }, signal }),
+      ),
+    staleTime: 0,
+    gcTime: 0,
+    refetchInterval: false,
+    refetchOnWindowFocus: false,
+  })
+}
+
+export async function saveInstance(id: string, wanted: SaveInstance): Promise<Image> {
+  return dataOf(
+    await api.POST('/api/v1/instances/{name}/save', { params: { path: { name: id } }, body: wanted }),
+  )
+}
+
+const at = (id: string) => ({ params: { path: { image: id } } })
+
+export async function changeImage(id: string, change: ChangeImage): Promise<Image> {
+  return dataOf(await api.PATCH('/api/v1/images/{image}', { ...at(id), body: change }))
+}
+
+export async function deleteImage(id: string): Promise<Image> {
+  return dataOf(await api.DELETE('/api/v1/images/{image}', at(id)))
+}
+
+export function refetchImages(cache: QueryClient): Promise<void> {
+  return cache.invalidateQueries({ queryKey: imagesQuery.queryKey })
+}
+
+/** A saved image is known by its id; one of the platform never changes by an event. */
+export function imageChanged(cache: QueryClient, image: Image) {
+  const id = image.saved?.id
+  const known = cache.getQueryData(imagesQuery.queryKey)?.some((other) => other.saved?.id === id)
+  if (!known) return void refetchImages(cache)
+  cache.setQueryData(imagesQuery.queryKey, (list) =>
+    list?.map((other) => (other.saved?.id === id ? image : other)),
+  )
+}
+
+export function imageDeleted(cache: QueryClient, id: string) {
+  cache.setQueryData(imagesQuery.queryKey, (list) => list?.filter((image) => image.saved?.id !== id))
+}

@@ -1,0 +1,104 @@
+// Jobs: reading, submitting, asking, and keeping the cache true while events arrive.
+
+import { type QueryClient, queryOptions } from '@tanstack/react-query'
+
+import { ApiError, api, dataOf } from './client'
+import type { ChangeJob, DryRun, Job, JobEventAt, SubmitJob } from './types'
+
+const ALL = ['jobs'] as const
+const LIST = [...ALL, 'list'] as const
+const ONE = [...ALL, 'one'] as const
+
+export function jobsQuery(whose: 'own' | 'everyones') {
+  return queryOptions({
+    queryKey: [...LIST, whose],
+    queryFn: async ({ signal }): Promise<Job[]> =>
+      dataOf(
+        await api.GET('/api/v1/jobs', {
+          params: { query: whose === 'everyones' ? { all: true } : {} },
+          signal,
+        }),
+      ).items,
+  })
+}
+
+export function jobQuery(name: string) {
+  return queryOptions({
+    queryKey: [...ONE, name],
+    queryFn: async ({ signal }): Promise<Job> =>
+      dataOf(await api.GET('/api/v1/jobs/{name}', { params: { path: { name } }, signal })),
+  })
+}
+
+export function jobEventsQuery(id: string) {
+  return queryOptions({
+    queryKey: [...ALL, 'events', id],
+    queryFn: async ({ signal }): Promise<JobEventAt[]> =>
+      dataOf(await api.GET('/api/v1/jobs/{name}/events', { params: { path: { name: id } }, signal })).items,
+  })
+}
+
+/** The file as it was submitted, byte for byte. */
+export function jobFileQuery(name: string) {
+  return queryOptions({
+    queryKey: ['job-file', name],
+    queryFn: async ({ signal }): Promise<string> =>
+      dataOf(
+        await api.GET('/api/v1/jobs/{name}/file', { params: { path: { name } }, parseAs: 'text', signal }),
+      ),
+    staleTime: Infinity,
+  })
+}
+
+export async function submitJob(wanted: SubmitJob): Promise<Job> {
+  return dataOf(await api.POST('/api/v1/jobs', { body: wanted }))
+}
+
+/** What would become of it; an error is what is wrong with the file. */
+export function dryRunQuery(file: string) {
+  return queryOptions({
+    queryKey: ['job-dry-run', file],
+    queryFn: async ({ signal }): Promise<DryRun> =>
+      dataOf(await api.POST('/api/v1/jobs:dryRun', { body: { file }, signal })),
+    retry: (failures, error) => failures < 2 && error instanceof ApiError && error.status === 0,
+    staleTime: 5_000,
+    refetchInterval: false,
+  })
+}
+
+const at = (id: string) => ({ params: { path: { name: id } } })
+
+/** Asks by id: a name could meanwhile stand for another job. */
+export async function stopJob(id: string): Promise<Job> {
+  return dataOf(await api.POST('/api/v1/jobs/{name}/stop', at(id)))
+}
+
+export async function deleteJob(id: string): Promise<Job> {
+  return dataOf(await api.DELETE('/api/v1/jobs/{name}', at(id)))
+}
+
+export async function changeJob(id: string, change: ChangeJob): Promise<Job> {
+  return dataOf(await api.PATCH('/api/v1/jobs/{name}', { ...at(id), body: change }))
+}
+
+export function refetchJobs(cache: QueryClient): Promise<void> {
+  return cache.invalidateQueries({ queryKey: ALL })
+}
+
+/** What an event says of a job goes into every view of it; what else it may touch is read again. */
+export function jobChanged(cache: QueryClient, job: Job) {
+  cache.setQueriesData<Job[]>({ queryKey: LIST }, (list) =>
+    list?.map((other) => (other.id === job.id ? job : other)),
+  )
+  cache.setQueriesData<Job>({ queryKey: ONE }, (one) => (one?.id === job.id ? job : one))
+  const known = cache
+    .getQueriesData<Job[]>({ queryKey: LIST })
+    .every(([, list]) => list === undefined || list.some((other) => other.id === job.id))
+  if (!known) void cache.invalidateQueries({ queryKey: LIST })
+  void cache.invalidateQueries({ queryKey: [...ALL, 'events', job.id] })
+}
+
+export function jobDeleted(cache: QueryClient, id: string) {
+  cache.setQueriesData<Job[]>({ queryKey: LIST }, (list) => list?.filter((job) => job.id !== id))
+  void cache.invalidateQueries({ queryKey: ONE })
+}

@@ -1,0 +1,158 @@
+import { Button, Group, NumberInput, Stack, Text } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+
+import { showDone, showTrouble, Trouble } from '../../app/trouble'
+import { changeJob, deleteJob, refetchJobs, stopJob } from '../../api/jobs'
+import type { Job, JobAction } from '../../api/types'
+import { ActionButton } from '../../ui/action-button'
+import { ConfirmDialog } from '../../ui/confirm-dialog'
+import { Dialog } from '../../ui/dialog'
+import { IconClock, IconClone, IconStop, IconTrash } from '../../ui/icons'
+import { paths } from '../../util/path-builder'
+
+interface Props {
+  job: Job
+  compact?: boolean
+  onDeleted?: () => void
+}
+
+/** What can be done with a job now. The gateway says what; this only draws it. */
+export function JobActions({ job, compact, onDeleted }: Props) {
+  const { t } = useTranslation('jobs')
+  const navigate = useNavigate()
+  const [asked, setAsked] = useState<'stop' | 'delete' | 'change' | null>(null)
+  const close = () => setAsked(null)
+  const { stop, remove } = useActs(job, close, onDeleted)
+  const reason = (action: JobAction) =>
+    job.actions.includes(action)
+      ? undefined
+      : t(`not_now.${action}`, { state: t(`state.${job.status.state}`) })
+  return (
+    <Group gap={compact ? 2 : 'xs'} wrap={compact ? 'nowrap' : 'wrap'}>
+      <ActionButton
+        compact={compact}
+        label={t('action.clone')}
+        icon={IconClone}
+        reason={reason('rerun')}
+        onClick={() => void navigate({ to: paths.cloneOfJob(job.id) })}
+      />
+      <ActionButton
+        compact={compact}
+        label={t('action.change')}
+        icon={IconClock}
+        reason={reason('change')}
+        onClick={() => setAsked('change')}
+      />
+      <ActionButton
+        compact={compact}
+        label={t('action.stop')}
+        icon={IconStop}
+        reason={reason('stop')}
+        busy={stop.isPending}
+        onClick={() => setAsked('stop')}
+      />
+      <ActionButton
+        compact={compact}
+        danger
+        label={t('action.delete')}
+        icon={IconTrash}
+        reason={reason('delete')}
+        busy={remove.isPending}
+        onClick={() => setAsked('delete')}
+      />
+      <ConfirmDialog
+        opened={asked === 'stop'}
+        title={t('stop.title', { name: job.name })}
+        confirm={t('action.stop')}
+        busy={stop.isPending}
+        onConfirm={() => stop.mutate()}
+        onClose={close}
+      >
+        <Text size="sm">{t('stop.text')}</Text>
+      </ConfirmDialog>
+      <ConfirmDialog
+        opened={asked === 'delete'}
+        title={t('delete.title', { name: job.name })}
+        confirm={t('action.delete')}
+        busy={remove.isPending}
+        onConfirm={() => remove.mutate()}
+        onClose={close}
+      >
+        <Text size="sm">{t('delete.text')}</Text>
+      </ConfirmDialog>
+      <Dialog opened={asked === 'change'} title={t('change.title', { name: job.name })} onClose={close}>
+        <ChangeForm job={job} onClose={close} />
+      </Dialog>
+    </Group>
+  )
+}
+
+function useActs(job: Job, close: () => void, onDeleted?: () => void) {
+  const { t } = useTranslation('jobs')
+  const cache = useQueryClient()
+  const after = {
+    onError: showTrouble,
+    onSettled: () => {
+      close()
+      return refetchJobs(cache)
+    },
+  }
+  const stop = useMutation({ mutationFn: () => stopJob(job.id), ...after })
+  const remove = useMutation({
+    mutationFn: () => deleteJob(job.id),
+    onSuccess: () => {
+      showDone(t('delete.asked', { name: job.name }))
+      onDeleted?.()
+    },
+    ...after,
+  })
+  return { stop, remove }
+}
+
+const HOUR = 3_600
+
+function ChangeForm({ job, onClose }: { job: Job; onClose: () => void }) {
+  const { t } = useTranslation(['jobs', 'common'])
+  const cache = useQueryClient()
+  const [hours, setHours] = useState<number | string>((job.time_limit_seconds ?? 0) / HOUR)
+  const change = useMutation({
+    mutationFn: () => changeJob(job.id, { time_limit_seconds: Math.round(Number(hours) * HOUR) }),
+    onSuccess: async () => {
+      showDone(t('change.done'))
+      onClose()
+      await refetchJobs(cache)
+    },
+  })
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        change.mutate()
+      }}
+    >
+      <Stack>
+        {change.error && <Trouble error={change.error} />}
+        <NumberInput
+          label={t('change.hours')}
+          description={t('change.hours_help')}
+          min={0}
+          clampBehavior="none"
+          value={hours}
+          onChange={setHours}
+          data-autofocus
+        />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t('common:cancel')}
+          </Button>
+          <Button type="submit" loading={change.isPending}>
+            {t('common:save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,165 @@
+import { Anchor, Button, Group, Stack, Switch, Text } from '@mantine/core'
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+
+import { Trouble } from '../../app/trouble'
+import { type SortSearch, useSort } from '../../app/use-sort'
+import { jobsQuery } from '../../api/jobs'
+import { meQuery } from '../../api/session'
+import type { Job } from '../../api/types'
+import { EmptyState } from '../../ui/empty-state'
+import { IconJobs, IconPlus } from '../../ui/icons'
+import { LoadingRows } from '../../ui/loading'
+import { PageTitle } from '../../ui/page-title'
+import { Records } from '../../ui/records'
+import { TimeAgo } from '../../ui/time-ago'
+import { formatDuration } from '../../util/format'
+import { paths } from '../../util/path-builder'
+import { JobActions } from './actions'
+import { JobState } from './state'
+
+export interface JobsSearch extends SortSearch {
+  /** Those of everybody, as far as one oversees them. */
+  all?: boolean
+}
+
+export function JobsPage() {
+  const { t } = useTranslation('jobs')
+  const { all = false } = useSearch({ strict: false })
+  const { data: me } = useSuspenseQuery(meQuery)
+  const { data, error, isPending, refetch } = useQuery(jobsQuery(all ? 'everyones' : 'own'))
+  const empty = data?.length === 0
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <PageTitle>{t('title')}</PageTitle>
+        <Group>
+          {me.role !== 'user' && <EveryonesSwitch all={all} />}
+          {!empty && <SubmitButton />}
+        </Group>
+      </Group>
+      {error && <Trouble error={error} onRetry={() => void refetch()} />}
+      {isPending && <LoadingRows />}
+      {empty && (
+        <EmptyState
+          icon={<IconJobs size={48} stroke={1.25} />}
+          title={t('empty.title')}
+          text={t('empty.text')}
+          action={<SubmitButton />}
+        />
+      )}
+      {data && !empty && <JobRecords jobs={data} all={all} />}
+    </Stack>
+  )
+}
+
+function EveryonesSwitch({ all }: { all: boolean }) {
+  const { t } = useTranslation('jobs')
+  const navigate = useNavigate()
+  return (
+    <Switch
+      label={t('everyones')}
+      checked={all}
+      onChange={(event) => {
+        const { checked } = event.currentTarget
+        void navigate({
+          to: '.',
+          search: (before) => ({ ...before, all: checked || undefined }),
+          replace: true,
+        })
+      }}
+    />
+  )
+}
+
+function SubmitButton() {
+  const { t } = useTranslation('jobs')
+  return (
+    <Button component={Link} to={paths.newJob()} leftSection={<IconPlus size={18} />}>
+      {t('submit')}
+    </Button>
+  )
+}
+
+/** How long it ran, or has run so far. */
+function runSeconds({ started_at, ended_at }: Job): number | null {
+  if (!started_at) return null
+  const end = ended_at ? new Date(ended_at) : new Date()
+  return Math.max(0, (end.getTime() - new Date(started_at).getTime()) / 1000)
+}
+
+function JobRecords({ jobs, all }: { jobs: Job[]; all: boolean }) {
+  const { t, i18n } = useTranslation('jobs')
+  const sorting = useSort()
+  return (
+    <Records
+      label={t('title')}
+      rows={jobs}
+      rowId={(job) => job.id}
+      heading="name"
+      {...sorting}
+      columns={[
+        {
+          id: 'name',
+          header: t('column.name'),
+          cell: (job) => (
+            <Anchor component={Link} to={paths.job(all ? job.id : job.name)} fw={600} className="breakable">
+              {job.name}
+            </Anchor>
+          ),
+          sortBy: (job) => job.name,
+        },
+        {
+          id: 'state',
+          header: t('column.state'),
+          cell: (job) => <JobState job={job} />,
+          sortBy: (job) => job.status.state,
+        },
+        {
+          id: 'submitted',
+          header: t('column.submitted'),
+          cell: (job) => <TimeAgo at={job.created_at} />,
+          sortBy: (job) => job.created_at,
+        },
+        {
+          id: 'user',
+          header: t('column.user'),
+          cell: (job) => <Text size="sm">{job.user}</Text>,
+          sortBy: (job) => job.user,
+        },
+        {
+          id: 'ran',
+          header: t('column.ran'),
+          cell: (job) => {
+            const seconds = runSeconds(job)
+            return (
+              <Text size="sm" className="numbers">
+                {seconds === null ? t('not_yet') : formatDuration(seconds, i18n.language)}
+              </Text>
+            )
+          },
+          sortBy: (job) => runSeconds(job) ?? 0,
+        },
+        {
+          id: 'tasks',
+          header: t('column.tasks'),
+          cell: (job) => <JobSize job={job} />,
+        },
+      ]}
+      actions={(job) => <JobActions job={job} compact />}
+    />
+  )
+}
+
+function JobSize({ job }: { job: Job }) {
+  const { t } = useTranslation(['jobs', 'instances'])
+  const tasks = job.roles.reduce((sum, role) => sum + role.tasks, 0)
+  const gpus = job.roles.reduce((sum, role) => sum + role.tasks * role.gpus, 0)
+  return (
+    <Text size="sm" className="numbers">
+      {t('tasks', { count: tasks })}
+      {gpus > 0 && ` · ${t('instances:resources.gpus', { count: gpus })}`}
+    </Text>
+  )
+}

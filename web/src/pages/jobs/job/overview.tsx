@@ -1,0 +1,197 @@
+import { Alert, Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+
+import { QueueWords } from '../../../app/queue-words'
+import { instanceQuery } from '../../../api/instances'
+import type { Job, JobRole, JobTask } from '../../../api/types'
+import { CopyField } from '../../../ui/copy'
+import { type Fact, Facts } from '../../../ui/facts'
+import { IconAlert, IconHourglass, IconInfo } from '../../../ui/icons'
+import { Records } from '../../../ui/records'
+import { Section } from '../../../ui/section'
+import { StateBadge } from '../../../ui/state-badge'
+import { TimeAgo } from '../../../ui/time-ago'
+import { formatBytes, formatDuration } from '../../../util/format'
+import { paths } from '../../../util/path-builder'
+import { OpenMenu } from '../../instances/open-menu'
+import { look } from '../../instances/state'
+import { endText } from '../state'
+
+export function JobOverviewTab({ job }: { job: Job }) {
+  const { t } = useTranslation('jobs')
+  return (
+    <Stack>
+      {job.queue && (
+        <Alert color="yellow" icon={<IconHourglass />} title={t('state.waiting')} role="status">
+          <QueueWords place={job.queue} />
+        </Alert>
+      )}
+      <HowItEnded job={job} />
+      <Notes job={job} />
+      <Section title={t('overview.tasks')}>
+        {job.tasks.length === 0 ? <Text size="sm">{t('overview.no_tasks')}</Text> : <Tasks job={job} />}
+      </Section>
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <Section title={t('overview.terms')}>
+          <Terms job={job} />
+        </Section>
+        {job.roles.map((role) => (
+          <Section key={role.name} title={t('overview.role', { name: role.name })}>
+            <Role role={role} />
+          </Section>
+        ))}
+      </SimpleGrid>
+    </Stack>
+  )
+}
+
+/** The reason, in words, with what to do about it. */
+function HowItEnded({ job }: { job: Job }) {
+  const { t } = useTranslation('jobs')
+  if (!job.ended || job.ended.cause === 'succeeded') return null
+  const { cause } = job.ended
+  return (
+    <Alert
+      color={cause === 'stopped' ? 'gray' : 'red'}
+      icon={<IconAlert />}
+      title={t('overview.ended')}
+      role="status"
+    >
+      <Stack gap={4}>
+        <Text size="sm">{endText(job.ended, t)}</Text>
+        {cause !== 'stopped' && <Text size="sm">{t(`advice.${cause}`)}</Text>}
+      </Stack>
+    </Alert>
+  )
+}
+
+function Notes({ job }: { job: Job }) {
+  const { t } = useTranslation('jobs')
+  const warnings = job.warnings ?? []
+  if (warnings.length === 0) return null
+  return (
+    <Alert color="blue" icon={<IconInfo />} title={t('overview.warnings')}>
+      <Stack gap={2}>
+        {warnings.map((note) => (
+          <Text key={`${note.pointer}${note.code}`} size="sm" className="breakable">
+            {note.line ? t('note_at', { line: note.line, message: note.message }) : note.message}
+          </Text>
+        ))}
+      </Stack>
+    </Alert>
+  )
+}
+
+function Tasks({ job }: { job: Job }) {
+  const { t } = useTranslation(['jobs', 'instances'])
+  return (
+    <Records
+      label={t('overview.tasks')}
+      rows={job.tasks}
+      rowId={(task) => task.name}
+      heading="task"
+      columns={[
+        {
+          id: 'task',
+          header: t('overview.task'),
+          cell: (task) => (
+            <Text fw={600} size="sm">
+              {`${task.role}/${task.index}`}
+            </Text>
+          ),
+        },
+        {
+          id: 'state',
+          header: t('column.state'),
+          cell: (task) => (
+            <Stack gap={4} align="flex-start">
+              <StateBadge {...look(task.status.state)} label={t(`state.${task.status.state}`)} />
+              {task.end && task.end.cause !== 'succeeded' && (
+                <Text size="xs" c="dimmed" className="breakable">
+                  {endText(task.end, t)}
+                </Text>
+              )}
+            </Stack>
+          ),
+        },
+        {
+          id: 'name',
+          header: t('overview.machine'),
+          cell: (task) =>
+            task.instance ? (
+              <Anchor component={Link} to={paths.instance(task.instance)} size="sm" className="breakable">
+                {task.name}
+              </Anchor>
+            ) : (
+              <Text size="sm">{task.name}</Text>
+            ),
+        },
+        {
+          id: 'address',
+          header: t('overview.address'),
+          cell: (task) => (task.address ? <CopyField text={task.address} /> : t('not_yet')),
+        },
+      ]}
+      actions={(task) => <TaskDoors job={job} task={task} />}
+    />
+  )
+}
+
+/** The ways into a task are those into its instance. */
+function TaskDoors({ job, task }: { job: Job; task: JobTask }) {
+  const { t } = useTranslation('jobs')
+  const { data: instance } = useQuery({
+    ...instanceQuery(task.instance ?? ''),
+    enabled: typeof task.instance === 'string',
+  })
+  return (
+    <Group gap="xs" wrap="nowrap">
+      {instance && <OpenMenu instance={instance} compact />}
+      <Anchor component={Link} to={paths.jobLog(job.id, `${task.role}/${task.index}`)} size="sm">
+        {t('tab.logs')}
+      </Anchor>
+    </Group>
+  )
+}
+
+function Terms({ job }: { job: Job }) {
+  const { t, i18n } = useTranslation('jobs')
+  const facts: Fact[] = [
+    [t('column.user'), job.user],
+    [t('column.submitted'), <TimeAgo key="at" at={job.created_at} />],
+    [t('overview.dialect'), t(`dialect.${job.dialect}`, { defaultValue: job.dialect })],
+    [t('overview.priority'), String(job.priority)],
+    [
+      t('overview.limit'),
+      job.time_limit_seconds ? formatDuration(job.time_limit_seconds, i18n.language) : t('overview.no_limit'),
+    ],
+    [t('overview.attempt'), String(job.attempt)],
+    [t('overview.id'), <CopyField key="id" text={job.id} />],
+  ]
+  return <Facts facts={facts} />
+}
+
+function Role({ role }: { role: JobRole }) {
+  const { t } = useTranslation(['jobs', 'instances'])
+  return (
+    <Facts
+      facts={[
+        [t('column.tasks'), String(role.tasks)],
+        [t('instances:overview.image'), <CopyField key="image" text={role.image} />],
+        [t('instances:overview.cpus'), String(role.cpus)],
+        [t('instances:overview.memory'), formatBytes(role.memory_bytes)],
+        [t('instances:overview.gpus'), String(role.gpus)],
+        [
+          t('instances:overview.command'),
+          role.command === '' ? (
+            t('instances:overview.no_command')
+          ) : (
+            <CopyField key="command" block text={role.command} />
+          ),
+        ],
+      ]}
+    />
+  )
+}
