@@ -25,7 +25,7 @@ SCRIPTS := .ci/run images/with-host-ca $(shell find deploy images tests -name '*
 # Names the step at hand; .ci/run adds up how long each took.
 step = @echo "== $(1)" >&2; if [[ -n "$${BERTH_STEPS:-}" ]]; then echo "$$EPOCHREALTIME $(1)" >>"$$BERTH_STEPS"; fi
 
-.PHONY: help up down build test test-long check openapi images fmt clean
+.PHONY: help up down build test test-long bench check openapi images fmt clean
 .PHONY: docker tools-begin test-packages web web-modules programs agent copy browser deny advisories scripts
 
 help: ## list the commands
@@ -46,6 +46,8 @@ test: docker tools-begin build images browser test-packages ## do all set-up and
 	@export BERTH_BIN="$(CURDIR)/bin"; for smoke in images/*/smoke.sh; do "$$smoke"; done
 	$(call step,test: web)
 	@cd web && npm run --silent test
+	$(call step,test: statistics of the bench)
+	@python3 -m unittest discover -q -s tests/bench -p '*_test.py'
 	$(call step,test: rust and end to end)
 	@export BERTH_BIN="$(CURDIR)/bin"; \
 	if cargo nextest --version >/dev/null 2>&1; then \
@@ -66,6 +68,15 @@ test-long: docker build images test-packages ## the tests that take long: kills,
 	@BERTH_BIN="$(CURDIR)/bin" tests/schemathesis/run.sh
 	$(call step,test: four thousand refused sign-ins)
 	@BERTH_BIN="$(CURDIR)/bin" tests/timing/run.sh
+
+bench: docker build images ## measure it side by side with its peers; ROW=ssh-down for one row, FULL=1 for all rounds
+	$(call step,bench: peers)
+	@tests/bench/peers.sh
+	@cargo build --release --workspace --bins --examples
+	@python3 -m unittest discover -q -s tests/bench -p '*_test.py'
+	$(call step,bench: rows)
+	@BERTH_BIN="$(CURDIR)/bin" BERTH_LOAD="$(RELEASE)/load" tests/bench/run.py --out $(CARGO_TARGET_DIR)/bench \
+	  $(foreach row,$(ROW),--row $(row)) $(if $(FULL),--full) $(if $(RECORD),--record)
 
 check: web deny advisories scripts ## formats, lints, types, licences; warnings are errors
 	$(call step,check: format)
