@@ -3,6 +3,7 @@
 //! Who may speak is decided by the kernel's word on the peer's user, before a byte is read.
 
 mod save;
+mod sftp;
 mod socket;
 
 use std::{convert::Infallible, error::Error, sync::Arc};
@@ -51,6 +52,7 @@ pub(crate) async fn serve<R: Runtime>(socket: Socket, node: Arc<Node<R>>) -> std
         .route("/v1/images/remove", post(save::remove))
         .route("/v1/saves/{id}", get(save::state).put(save::put).delete(save::forget))
         .route("/v1/storage", get(storage))
+        .route("/v1/storage/sftp", get(sftp::open))
         .route("/v1/node", get(machine))
         .fallback(async || refusal(StatusCode::NOT_FOUND, "there is no such call"))
         .method_not_allowed_fallback(async || {

@@ -12,6 +12,7 @@ mod extras;
 mod http;
 mod instance;
 mod node;
+mod room;
 mod runtime;
 mod save;
 mod storage;

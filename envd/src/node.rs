@@ -28,6 +28,7 @@ use crate::{
     door::Doors,
     extras::Extras,
     instance::{Handle, Instance, observation},
+    room::Rooms,
     runtime::{Runtime, RuntimeError, Sighting},
     save::Saves,
     storage::{StorageError, Storages},
@@ -79,6 +80,8 @@ pub(crate) struct Node<R> {
     pub(crate) world: Arc<World<R>>,
     /// One permit for each log that is being read.
     pub(crate) log_readers: Arc<Semaphore>,
+    /// Who reads and writes storages with no instance.
+    pub(crate) rooms: Rooms,
     instances: Mutex<BTreeMap<InstanceId, Handle>>,
     look: Notify,
 }
@@ -101,7 +104,7 @@ pub(crate) enum PutError {
 impl<R: Runtime> Node<R> {
     pub(crate) fn new(world: Arc<World<R>>) -> Self {
         let log_readers = Arc::new(Semaphore::new(LOG_READERS_MAX));
-        Self { world, log_readers, instances: Mutex::default(), look: Notify::new() }
+        Self { world, log_readers, rooms: Rooms::default(), instances: Mutex::default(), look: Notify::new() }
     }
 
     /// Starts the loops.

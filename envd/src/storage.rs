@@ -18,7 +18,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use envd_api::control::{Failure, Mounted};
+use envd_api::{
+    agent::RoomPlace,
+    control::{Failure, Mounted},
+};
 use rustix::{
     fs::{CWD, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Uid},
     io::Errno,
@@ -189,6 +192,15 @@ impl Place {
             target: self.at.clone(),
             read_only: self.storage.read_only,
         }
+    }
+
+    pub(crate) fn in_room(&self) -> RoomPlace {
+        let Storage { root, read_only, .. } = &self.storage;
+        RoomPlace { root: root.clone(), key: self.key.clone(), at: self.at.clone(), read_only: *read_only }
+    }
+
+    pub(crate) fn is_home(&self) -> bool {
+        self.storage.id == HOME
     }
 
     pub(crate) fn mounted(&self) -> Mounted {

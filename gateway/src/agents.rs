@@ -21,8 +21,8 @@ use std::{
 
 use envd_api::agent::{
     Address, AppCall, AppReport, Begin, Begun, Call, ChunkReader, ChunkWriter, Exec, Listen, Passed,
-    ProtocolError, Received, Refusal, Session, SftpPlace, Terminal, TerminalsAct, TerminalsCall,
-    TerminalsReport, read_message, receive_reply,
+    ProtocolError, Received, Refusal, Session, Terminal, TerminalsAct, TerminalsCall, TerminalsReport,
+    read_message, receive_reply,
 };
 use gateway_api::InstanceId;
 use serde::de::DeserializeOwned;
@@ -155,8 +155,8 @@ impl Agents {
     }
 
     /// The stream of an SFTP server on the instance's files.
-    pub(crate) async fn sftp(&self, instance: &InstanceId, place: SftpPlace) -> Result<Passed, AgentError> {
-        match self.call(instance, Call::Sftp { place }).await? {
+    pub(crate) async fn sftp(&self, instance: &InstanceId) -> Result<Passed, AgentError> {
+        match self.call(instance, Call::Sftp {}).await? {
             (stream, Received::Stream) => Ok(Passed::relayed(stream)?),
             (_, Received::Descriptor(_) | Received::Listening { .. }) => Err(unexpected()),
             (_, Received::Refused { refusal, message }) => Err(AgentError::refused(refusal, &message)),

@@ -15,7 +15,7 @@ esac
 
 mkdir -p "$out"/{bin,lib}
 cp "$build/node/bin/node" "$out/bin/node"
-cp /usr/bin/{rsync,scp} "$out/bin/"
+cp /usr/bin/rsync "$out/bin/"
 cp -a "$build/code/lib/node_modules/code-server" "$out/code-server"
 cp /run/first-settings.cjs "$out/code-server/"
 

@@ -297,6 +297,16 @@ async fn the_berth_command_needs_no_configuration() {
     std::fs::write(&file, "mine").or_fail("write a file");
     world.berth(&["cp", &file.display().to_string(), "train:/userhome/notes"]).await.succeeded();
     assert_eq!(world.berth(&["ssh", "train", "--", "cat /userhome/notes"]).await.succeeded(), "mine");
+    // And back, with a folder around it.
+    world
+        .berth(&["ssh", "train", "--", "mkdir -p /userhome/f && mv /userhome/notes /userhome/f"])
+        .await
+        .succeeded();
+    let back = folder.path().join("back").display().to_string();
+    world.berth(&["cp", "-r", "train:/userhome/f", &back]).await.succeeded();
+    assert_eq!(std::fs::read_to_string(format!("{back}/notes")).or_fail("read a file"), "mine");
+    let (_, said) = world.berth(&["cp", "trian:/userhome/f", &back]).await.ended(1);
+    assert!(said.contains("train"), "the nearest name: {said}");
 
     let door = world.client().ssh_door().await.or_fail("ask for the SSH door");
     let told = world.berth(&["ssh", "--info", "train"]).await.succeeded();

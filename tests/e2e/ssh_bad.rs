@@ -200,6 +200,18 @@ async fn forwards_stay_inside_the_instance() {
         drop(talk);
         let _ = std::fs::remove_file(&socket);
     }
+    // Each of these is in the audit log; what merely does not run inside is not.
+    laptop.run(laptop.ssh_as("admin+train", &["-W", "127.0.0.1:7777"]), b"").await.ended(255);
+    wait_until("the refused forwards are written down", LIMIT, async || {
+        let told = refusals(&world, "access").await.join("\n");
+        let outside =
+            [format!("{gateway}:{console_port}"), format!("{address}:7000"), "169.254.169.254:80".to_owned()];
+        let ours = ["/.berth/door/link/gateway.sock", "/tmp/link"].map(str::to_owned);
+        let all = outside.iter().chain(&ours).all(|to| told.contains(&format!("ssh train to {to}")));
+        assert!(!told.contains(":7777"), "{told}");
+        all.then_some(())
+    })
+    .await;
     // X11 is refused, and the session goes on without it.
     let said = laptop.ssh_with("train", &["-X"], &["echo ${DISPLAY-none}"], b"").await;
     assert_eq!(said.succeeded(), "none\n");

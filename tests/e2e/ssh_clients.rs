@@ -1,9 +1,6 @@
 //! Clients that nobody here wrote, into images of every kind.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::process::Command;
 
 use tests::{
     IMAGE, LIMIT, Laptop, OrFail as _, World,
@@ -16,33 +13,40 @@ struct Kind {
     reference: String,
     /// Whether there is a shell.
     shell: bool,
-    /// Whether its users have names, which the old `scp` insists on.
-    accounts: bool,
     /// Kept until the test has ended.
     _image: Option<LocalImage>,
 }
 
 impl Kind {
-    fn ours(image: LocalImage, shell: bool, accounts: bool) -> Self {
-        Self { reference: image.reference().to_owned(), shell, accounts, _image: Some(image) }
+    fn ours(image: LocalImage, shell: bool) -> Self {
+        Self { reference: image.reference().to_owned(), shell, _image: Some(image) }
     }
 
     /// As small as Alpine: a busybox and its names, and no C library that anybody else brings.
     fn busybox(name: &str, changes: &[&str]) -> Self {
         let root = tempfile::tempdir().or_fail("make a directory");
-        put_busybox(root.path(), "bin/busybox", &["sh", "cat", "echo", "sleep", "ls", "mkdir", "rm", "true"]);
+        put_busybox(
+            root.path(),
+            "bin/busybox",
+            &["sh", "cat", "echo", "head", "sleep", "ls", "mkdir", "rm", "test", "true"],
+        );
         std::fs::create_dir_all(root.path().join("etc")).or_fail("make a directory");
         std::fs::create_dir_all(root.path().join("tmp")).or_fail("make a directory");
+        std::fs::set_permissions(
+            root.path().join("tmp"),
+            std::os::unix::fs::PermissionsExt::from_mode(0o1777),
+        )
+        .or_fail("open a directory");
         let passwd = "root:x:0:0:root:/userhome:/bin/sh\nana:x:1000:1000::/userhome:/bin/sh\n";
         std::fs::write(root.path().join("etc/passwd"), passwd).or_fail("write the accounts");
-        Self::ours(LocalImage::of_directory(name, root.path(), changes), true, true)
+        Self::ours(LocalImage::of_directory(name, root.path(), changes), true)
     }
 
     /// One file that no name leads to, and no shell.
     fn scratch() -> Self {
         let root = tempfile::tempdir().or_fail("make a directory");
         put_busybox(root.path(), "busybox", &[]);
-        Self::ours(LocalImage::of_directory("ssh-scratch", root.path(), &[]), false, false)
+        Self::ours(LocalImage::of_directory("ssh-scratch", root.path(), &[]), false)
     }
 }
 
@@ -60,6 +64,8 @@ async fn walk(kind: &Kind) {
     dropbear(kind, &world, &laptop).await;
     let shell = if kind.shell { "shell" } else { "none" };
     laptop.python("paramiko_walk.py", &["train", shell]).await.succeeded();
+    laptop.python("asyncssh_walk.py", &["train", shell]).await.succeeded();
+    regress(kind, &world, &laptop).await;
 }
 
 async fn openssh(kind: &Kind, laptop: &Laptop<'_>, content: &[u8]) {
@@ -73,8 +79,7 @@ async fn openssh(kind: &Kind, laptop: &Laptop<'_>, content: &[u8]) {
         assert_eq!(laptop.ssh("train", &["/busybox", "echo", "in"]).await.succeeded(), "in\n");
     }
     // By SFTP, then as it used to be, with a `scp` on the other side.
-    let modes: &[&str] = if kind.accounts { &["-s", "-O"] } else { &["-s"] };
-    for option in modes {
+    for option in ["-s", "-O"] {
         let there = format!("{}:/userhome/scp", laptop.address("train"));
         let mut put = laptop.client("scp");
         put.args(["-q", option, "up", &there]);
@@ -83,7 +88,47 @@ async fn openssh(kind: &Kind, laptop: &Laptop<'_>, content: &[u8]) {
         get.args(["-q", option, &there, "down"]);
         laptop.run(get, b"").await.succeeded();
         assert!(std::fs::read(laptop.path("down")).or_fail("read a file") == content, "scp {option}");
+        folders(kind, laptop, option).await;
     }
+}
+
+/// Folders with times, modes and names that shells would change; what is not there is told.
+async fn folders(kind: &Kind, laptop: &Laptop<'_>, option: &str) {
+    let folder = laptop.path("folder");
+    let _from_before = std::fs::remove_dir_all(&folder);
+    let _from_before = std::fs::remove_dir_all(laptop.path("came"));
+    std::fs::create_dir_all(folder.join("deep/er")).or_fail("make a directory");
+    for (name, text) in [("one.txt", "1"), ("two.txt", ""), ("deep/er/it's", "quoted")] {
+        std::fs::write(folder.join(name), text).or_fail("write a file");
+    }
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o640);
+    std::fs::set_permissions(folder.join("one.txt"), private).or_fail("close a file");
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000);
+    let file = std::fs::File::options().write(true).open(folder.join("one.txt")).or_fail("open a file");
+    file.set_modified(old).or_fail("make a file older");
+    let there = format!("{}:/userhome/folder{option}", laptop.address("train"));
+    for (from, to) in [("folder", there.as_str()), (there.as_str(), "came")] {
+        let mut scp = laptop.client("scp");
+        scp.args(["-q", "-r", "-p", option, from, to]);
+        laptop.run(scp, b"").await.succeeded();
+    }
+    let came = laptop.path("came");
+    let about = std::fs::metadata(came.join("one.txt")).or_fail("look at a file");
+    assert_eq!(about.modified().or_fail("look at a file"), old, "scp {option}");
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o777, 0o640, "scp {option}");
+    assert_eq!(std::fs::read_to_string(came.join("deep/er/it's")).or_fail("read a file"), "quoted");
+    if kind.shell || option == "-s" {
+        let mut several = laptop.client("scp");
+        std::fs::create_dir_all(laptop.path("several")).or_fail("make a directory");
+        several.args(["-q", option, &format!("{there}/*.txt"), "several"]);
+        laptop.run(several, b"").await.succeeded();
+        assert!(laptop.path("several/two.txt").exists(), "scp {option}");
+        std::fs::remove_dir_all(laptop.path("several")).or_fail("remove a directory");
+    }
+    let mut missing = laptop.client("scp");
+    missing.args(["-q", option, &format!("{there}/nothing"), "nothing"]);
+    let (_, said) = laptop.run(missing, b"").await.ended(1);
+    assert!(said.contains("No such file"), "scp {option}: {said}");
 }
 
 async fn rsync(laptop: &Laptop<'_>, content: &[u8]) {
@@ -152,7 +197,7 @@ async fn dropbear(kind: &Kind, world: &World, laptop: &Laptop<'_>) {
 
 #[tokio::test]
 async fn into_the_default_image() {
-    walk(&Kind { reference: IMAGE.to_owned(), shell: true, accounts: true, _image: None }).await;
+    walk(&Kind { reference: IMAGE.to_owned(), shell: true, _image: None }).await;
 }
 
 #[tokio::test]
@@ -173,7 +218,37 @@ async fn into_an_image_that_is_one_file() {
 #[tokio::test]
 async fn into_an_image_with_a_c_library_of_2016() {
     if let Some(archive) = old_glibc() {
-        walk(&Kind::ours(LocalImage::of_archive("ssh-old-glibc", &archive, &[]), true, false)).await;
+        walk(&Kind::ours(LocalImage::of_archive("ssh-old-glibc", &archive, &[]), true)).await;
+    }
+}
+
+/// What OpenSSH's own tests ask of a server from outside.
+async fn regress(kind: &Kind, world: &World, laptop: &Laptop<'_>) {
+    let Some(suite) = tests::prepared(&scripts().join("openssh-tests.sh"), "openssh-tests") else { return };
+    // They look at the same files from both sides: the user's own storage, by the name that it has here.
+    let storage = world.data().join("home/admin");
+    assert!(storage.join("rsync").is_dir(), "this is the user's storage");
+    let parents: Vec<_> =
+        storage.ancestors().skip(1).map(|parent| format!("-mkdir {}\n", parent.display())).collect();
+    let make: String = parents.into_iter().rev().skip(1).collect();
+    let script = format!("{make}symlink /userhome {}\n", storage.display());
+    let mut sftp = laptop.client("sftp");
+    sftp.args(["-q", "-b", "-"]).arg(laptop.address("train"));
+    laptop.run(sftp, script.as_bytes()).await.succeeded();
+    let obj = storage.join("obj");
+    std::fs::create_dir_all(&obj).or_fail("make a directory");
+    std::fs::set_permissions(&obj, std::os::unix::fs::PermissionsExt::from_mode(0o777))
+        .or_fail("open a directory");
+    let of_files = ["sftp-cmds", "sftp-badcmds", "sftp-batch", "sftp-glob"];
+    let of_commands = ["transfer", "stderr-after-eof", "broken-pipe", "yes-head", "exit-status-signal"];
+    // Forty transfers of one file, in which nothing of the image has a part.
+    let many = kind.reference == IMAGE;
+    let of_files = of_files.into_iter().chain(many.then_some("sftp"));
+    for test in of_files.chain(of_commands.into_iter().filter(|_| kind.shell)) {
+        let mut run = Command::new(scripts().join("regress.sh"));
+        run.arg(&suite).arg(&obj).arg(test).arg(laptop.folder());
+        run.args([&laptop.address("train"), &world.ssh_port().to_string()]);
+        laptop.run(run, b"").await.succeeded();
     }
 }
 
@@ -182,7 +257,7 @@ async fn asyncssh_asks_for_everything() {
     let world = World::start().await;
     world.berth(&["create", "train", "--image", IMAGE, "--wait"]).await.succeeded();
     let laptop = Laptop::with_key(&world).await;
-    laptop.python("asyncssh_walk.py", &["train"]).await.succeeded();
+    laptop.python("asyncssh_walk.py", &["train", "all"]).await.succeeded();
 }
 
 #[tokio::test]
@@ -203,55 +278,6 @@ async fn ssh_audit_finds_no_fault() {
     audit.args(["--level", "fail", "--port", &world.ssh_port().to_string(), "127.0.0.1"]);
     let told = laptop.run(audit, b"").await.stdout;
     assert!(!told.contains("[fail]"), "{told}");
-}
-
-/// What OpenSSH's own tests ask of a server from outside.
-#[tokio::test]
-async fn tests_of_openssh_pass() {
-    let Some(suite) = openssh_tests() else { return };
-    let world = World::start().await;
-    world.berth(&["create", "train", "--image", IMAGE, "--wait"]).await.succeeded();
-    let laptop = Laptop::with_key(&world).await;
-    // They look at the same files from both sides: the user's own storage, by the name that it has here.
-    let id = laptop.ssh("train", &["touch /userhome/marker; hostname"]).await.succeeded();
-    assert!(!id.is_empty());
-    let storage = find_marker(&world.data().join("home")).or_fail("find the user's storage");
-    let same = format!("mkdir -p {0}; rmdir {0}; ln -s /userhome {0}", storage.display());
-    laptop.ssh("train", &[&same]).await.succeeded();
-    let obj = storage.join("obj");
-    std::fs::create_dir_all(&obj).or_fail("make a directory");
-    std::fs::set_permissions(&obj, std::os::unix::fs::PermissionsExt::from_mode(0o777))
-        .or_fail("open a directory");
-    for test in ["transfer", "stderr-after-eof", "broken-pipe", "yes-head", "exit-status-signal", "sftp"]
-        .into_iter()
-        .chain(["sftp-cmds", "sftp-badcmds", "sftp-batch", "sftp-glob"])
-    {
-        let mut run = Command::new(scripts().join("regress.sh"));
-        run.arg(&suite).arg(&obj).arg(test).arg(laptop.folder());
-        run.args([&laptop.address("train"), &world.ssh_port().to_string()]);
-        let ran = laptop.run(run, b"").await;
-        ran.succeeded();
-    }
-}
-
-/// Where the suite is; nothing when it cannot be had just now.
-fn openssh_tests() -> Option<PathBuf> {
-    tests::prepared(&scripts().join("openssh-tests.sh"), "openssh-tests")
-}
-
-fn find_marker(below: &Path) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(below).ok()?;
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        if path.join("marker").is_file() {
-            return Some(path);
-        }
-        if path.is_dir()
-            && let Some(found) = find_marker(&path)
-        {
-            return Some(found);
-        }
-    }
-    None
 }
 
 /// How VS Code comes in: a script over standard input without a terminal, which starts a server that outlives it and
@@ -289,6 +315,40 @@ async fn vscode_finds_its_way() {
     })
     .await;
     assert_eq!(version.trim(), token);
+}
+
+/// As the guides for editors say it: the program waits in the instance, and a port of this machine leads there.
+#[tokio::test]
+async fn a_program_is_debugged_step_by_step() {
+    let program = "def double(number):\n    result = number * 2\n    return result\n\n\n\
+                   total = 0\nfor one in [21]:\n    text = str(one)\n    total += double(one)\nprint('total', total)\n";
+    let world = World::start().await;
+    let size = ["--cpus", "1", "--memory", "1G"];
+    world
+        .berth(&[&["create", "train", "--image", "localhost/berth/lab", "--wait"][..], &size].concat())
+        .await
+        .succeeded();
+    let laptop = Laptop::with_key(&world).await;
+    laptop.ssh_with("train", &[], &["cat > /userhome/train.py"], program.as_bytes()).await.succeeded();
+    let start = "cd /userhome; nohup python3 -m debugpy --listen 127.0.0.1:5678 --wait-for-client train.py > log 2>&1 < /dev/null &";
+    laptop.ssh("train", &[start]).await.succeeded();
+    // The debugger takes one visitor; who only looks whether it is there would be that one.
+    wait_until("the debugger listens", LIMIT, async || {
+        let listens = laptop.ssh("train", &["grep -qi ':162E .* 0A ' /proc/net/tcp"]).await;
+        (listens.code == Some(0)).then_some(())
+    })
+    .await;
+    let socket = laptop.path("debugger");
+    let forward = format!("{}:127.0.0.1:5678", socket.display());
+    let _forward = tests::Talk::start(laptop.ssh_as("admin+train", &["-N", "-L", &forward]));
+    wait_until("the forward listens", LIMIT, async || socket.exists().then_some(())).await;
+    let socket = socket.display().to_string();
+    laptop.python("debug_walk.py", &[&socket, "/userhome/train.py", "8"]).await.succeeded();
+    wait_until("the program goes on to its end", LIMIT, async || {
+        let said = laptop.ssh("train", &["cat /userhome/log"]).await.succeeded();
+        said.contains("total 42").then_some(())
+    })
+    .await;
 }
 
 fn free_port() -> u16 {

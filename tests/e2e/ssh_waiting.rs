@@ -65,14 +65,63 @@ async fn sftp_without_an_instance_is_in_ones_own_storage() {
         sftp.args(["-q", "-b", "-", "admin@127.0.0.1"]);
         sftp
     };
-    let (_, said) = laptop.run(sftp(), b"pwd\n").await.ended(255);
-    assert!(said.contains("none of yours runs"), "{said}");
-
-    world.berth(&["create", "train", "--image", IMAGE, "--wait"]).await.succeeded();
     std::fs::write(laptop.path("notes"), "mine").or_fail("write a file");
-    let said = laptop.run(sftp(), b"pwd\nput notes\n").await.succeeded();
+    let said = laptop.run(sftp(), b"pwd\nput notes\nls -1 /\n").await.succeeded();
     assert!(said.contains("Remote working directory: /userhome"), "{said}");
+    assert!(said.contains("/userhome\n"), "nothing but storages: {said}");
+    // What is not storage keeps nothing.
+    laptop.run(sftp(), b"put notes /notes\n").await.ended(1);
+
+    // An instance has the same files, and the rights that it finds are those it leaves.
+    world.berth(&["create", "train", "--image", IMAGE, "--wait"]).await.succeeded();
     assert_eq!(laptop.ssh("train", &["cat /userhome/notes"]).await.succeeded(), "mine");
+    let make =
+        "cd /userhome; echo new > made; chmod 600 made; mkdir sub; ln -s /userhome/made inside; mkfifo pipe";
+    laptop.ssh("train", &[make]).await.succeeded();
+    let said =
+        laptop.run(sftp(), b"get inside\nput notes sub/again\nrename made sub/made\nls -l sub\n").await;
+    said.succeeded();
+    assert_eq!(std::fs::read_to_string(laptop.path("inside")).or_fail("read a file"), "new\n");
+    assert_eq!(
+        laptop.ssh("train", &["cat /userhome/sub/again /userhome/sub/made"]).await.succeeded(),
+        "minenew\n"
+    );
+    // What never ends is not begun.
+    laptop.run(sftp(), b"put notes pipe\n").await.ended(1);
+}
+
+/// Links that a user makes in their storage are walked on the machine itself, where they must lead nowhere.
+#[tokio::test]
+async fn links_in_ones_own_storage_lead_nowhere_else() {
+    let world = World::start().await;
+    let laptop = Laptop::with_key(&world).await;
+    let alice = world.person("alice").await;
+    let mut create = wanted("hers");
+    create.image = Some(IMAGE.to_owned());
+    alice.create_instance(&create).await.or_fail("create an instance");
+    world.berth(&["create", "train", "--image", IMAGE, "--wait"]).await.succeeded();
+    let links = "cd /userhome; ln -s / root; ln -s /etc/shadow shadow; ln -s ../alice alice; ln -s ../../../../../../etc up; \
+                 ln -s /proc/self/root proc; ln -s /proc/1/root/etc/hostname one";
+    laptop.ssh("train", &[links]).await.succeeded();
+    for path in
+        ["shadow", "root/etc/passwd", "up/passwd", "proc/etc/passwd", "one", "/etc/passwd", "../alice/x"]
+    {
+        let mut sftp = laptop.client("sftp");
+        sftp.args(["-q", "-b", "-", "admin@127.0.0.1"]);
+        let (_, said) = laptop.run(sftp, format!("get {path} got\n").as_bytes()).await.ended(1);
+        assert!(said.contains("not found") || said.contains("No such file"), "{path}: {said}");
+        assert!(!laptop.path("got").exists(), "{path}");
+    }
+    let mut sftp = laptop.client("sftp");
+    sftp.args(["-q", "-b", "-", "admin@127.0.0.1"]);
+    let said = laptop.run(sftp, b"ls -1 root/\n").await.succeeded();
+    assert!(said.contains("root/userhome"), "{said}");
+    assert!(!said.contains("etc") && !said.contains("bin"), "the room and nothing else: {said}");
+    // Nobody gets into another's by the name.
+    let mut theirs = laptop.ssh_as("alice", &["-s"]);
+    theirs.arg("sftp");
+    let (_, said) = laptop.run(theirs, b"").await.ended(255);
+    assert!(said.contains("Permission denied"), "{said}");
 }
 
 #[tokio::test]

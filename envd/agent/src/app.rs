@@ -23,9 +23,7 @@ use std::{
     time::Duration,
 };
 
-use envd_api::agent::{
-    APP_PROBLEMS, AppAct, AppCall, AppProblem, AppReport, AppSource, AppState, AppStep, Refusal,
-};
+use envd_api::agent::{AppAct, AppCall, AppProblem, AppReport, AppSource, AppState, AppStep, Refusal};
 use rustix::process::{Pid, Signal};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -264,7 +262,7 @@ fn free_display(tmp: &Path) -> u32 {
 // --- what is wrong ---
 
 fn problem(code: &str, message: &str, hint: &str) -> AppProblem {
-    debug_assert!(APP_PROBLEMS.contains(&code), "`{code}` is in no list of problems");
+    debug_assert!(gateway_api::app::PROBLEMS.contains(&code), "`{code}` is in no list of problems");
     AppProblem { code: code.to_owned(), message: message.to_owned(), hint: hint.to_owned() }
 }
 

@@ -20,7 +20,11 @@ use rustix::{
     thread::{set_thread_gid, set_thread_groups, set_thread_uid},
 };
 
-use crate::{account::Account, complain, listen, sftp};
+use crate::{
+    account::Account,
+    complain, listen,
+    sftp::{self, Special},
+};
 
 /// The first argument that makes the agent one of these.
 pub(crate) const ARGUMENT: &str = "--enter";
@@ -80,7 +84,7 @@ impl Helper {
 
     fn run(self, argument: &OsString) -> ExitCode {
         match self {
-            Self::Sftp => sftp::serve(),
+            Self::Sftp => sftp::serve(Special::Wait),
             Self::ConnectUnix => listen::connect_unix(argument),
             Self::Listen => listen::serve(argument),
         }

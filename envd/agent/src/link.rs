@@ -16,7 +16,7 @@ use std::{
 
 use envd_api::agent::{
     Address, AppReport, Begun, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply,
-    SftpPlace, TerminalsReport, VERSION, read_message, write_message,
+    TerminalsReport, VERSION, read_message, write_message,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
@@ -122,13 +122,9 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
         Call::Terminals(call) => Ok(Ready::Terminals(terminal::survey(agent, &call.act))),
         Call::App(call) => app::call(agent, &call).map(Ready::App),
         Call::Session(call) => session::start(agent, &call).map(Ready::Process),
-        Call::Sftp { place } => {
+        Call::Sftp {} => {
             let around = agent.surroundings(&BTreeMap::new())?;
-            let directory = match place {
-                SftpPlace::Home => around.home_directory(),
-                SftpPlace::Lasting => around.lasting_directory(),
-            };
-            let command = Box::new(around.helper(Helper::Sftp, "", &directory));
+            let command = Box::new(around.helper(Helper::Sftp, "", &around.home_directory()));
             Ok(Ready::Helper { command, stream: true })
         }
         Call::Connect(Address::Tcp { host, port }) => {

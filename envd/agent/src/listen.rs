@@ -35,11 +35,14 @@ pub(crate) fn connect_unix(path: &OsString) -> ExitCode {
         // Where links lead is what counts.
         let ours = std::fs::canonicalize(path).is_ok_and(|real| real.starts_with(OURS));
         if ours {
-            return refuse(&mut gateway, &format!("`{}` is not for users", path.display())).await;
+            let message = format!("`{}` is not for users", path.display());
+            return refuse(&mut gateway, Refusal::NotForUsers, message).await;
         }
         match UnixStream::connect(path).await {
             Ok(connection) => send_with_descriptor(&gateway, connection.as_fd()).await,
-            Err(error) => refuse(&mut gateway, &format!("`{}`: {error}", path.display())).await,
+            Err(error) => {
+                refuse(&mut gateway, Refusal::Other, format!("`{}`: {error}", path.display())).await
+            }
         }
     })
 }
@@ -50,7 +53,7 @@ pub(crate) fn serve(wanted: &OsString) -> ExitCode {
         let wanted: Listen = serde_json::from_slice(wanted.as_bytes())?;
         match Listener::bind(&wanted).await {
             Ok(listener) => listener.serve(gateway).await,
-            Err(error) => refuse(&mut gateway, &format!("cannot listen: {error}")).await,
+            Err(error) => refuse(&mut gateway, Refusal::Other, format!("cannot listen: {error}")).await,
         }
     })
 }
@@ -68,9 +71,8 @@ fn answer(work: impl AsyncFnOnce(UnixStream) -> Result<(), ProtocolError>) -> Ex
     if run().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-async fn refuse(gateway: &mut UnixStream, message: &str) -> Result<(), ProtocolError> {
-    let refused = Reply::Refused { refusal: Refusal::Other, message: message.to_owned() };
-    write_message(gateway, &refused).await
+async fn refuse(gateway: &mut UnixStream, refusal: Refusal, message: String) -> Result<(), ProtocolError> {
+    write_message(gateway, &Reply::Refused { refusal, message }).await
 }
 
 /// What accepts.

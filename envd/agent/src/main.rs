@@ -25,6 +25,8 @@ mod modes;
 mod program;
 mod pty;
 mod resolve;
+mod room;
+mod scp;
 mod scrollback;
 mod session;
 mod sftp;
@@ -40,7 +42,7 @@ use std::{
     rc::Rc,
 };
 
-use envd_api::agent::{AgentSpec, Begin, DOOR, SOCKET, SPEC};
+use envd_api::agent::{AgentSpec, Begin, DOOR, ROOM, SOCKET, SPEC};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
@@ -89,6 +91,8 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let door = match arguments.next() {
         Some(first) if first == enter::ARGUMENT => return enter::enter(arguments),
+        Some(first) if first == scp::ARGUMENT => return scp::run(arguments),
+        Some(first) if first == ROOM => return room::serve(&arguments.next().unwrap_or_default()),
         // For tests only: a door elsewhere.
         Some(first) if first == "--door" => {
             PathBuf::from(arguments.next().unwrap_or_else(|| OsString::from(DOOR)))

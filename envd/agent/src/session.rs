@@ -2,8 +2,8 @@
 //!
 //! The streams are carried as for [`exec`](crate::exec); the end follows the habits of `sshd`.
 //!
-//! Clients that copy files count on a program of theirs on the other side. Where the image has none it is lent from the
-//! site's tools. An image without any shell still runs commands that need none.
+//! Clients that copy files count on a program of theirs on the other side. Where the image has none, `rsync` is lent from
+//! the site's tools and [`scp`] is this program itself. An image without any shell still runs commands that need none.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use envd_api::agent::{Session, TOOLS};
+use envd_api::agent::{AGENT, Session, TOOLS};
 
 use crate::{
     Agent,
@@ -19,11 +19,12 @@ use crate::{
     exec::{Manner, Process},
     link::Refused,
     program::{self, ProgramError},
-    pty,
+    pty, scp,
 };
 
 /// What is lent to images that lack it.
-const LENT: [&str; 2] = ["rsync", "scp"];
+const LENT: &str = "rsync";
+const SCP: &str = "scp";
 /// The locale where neither the image nor the client names one: text is UTF-8.
 const DEFAULT_LANG: &str = "C.UTF-8";
 /// What only a shell understands.
@@ -43,7 +44,11 @@ pub(crate) fn start(agent: &Agent, call: &Session) -> Result<Process, Refused> {
     if let Some(command) = &command {
         lend(&mut around, command);
     }
-    let (program, argv) = program_and_arguments(&mut around, command)?;
+    let own = command.as_deref().and_then(|command| own_scp(&around, command));
+    let (program, argv) = match own {
+        Some(own) => own,
+        None => program_and_arguments(&mut around, command)?,
+    };
     let system = |error| StartError::System(program.to_string_lossy().into_owned(), error);
 
     let terminal = match &call.tty {
@@ -83,14 +88,33 @@ fn program_and_arguments(
 
 /// Lets the command find a program that the image lacks and the site's tools have, after all that the image has.
 fn lend(around: &mut Surroundings, command: &OsStr) {
-    let first = command.as_bytes().split(|byte| *byte == b' ').next().unwrap_or_default();
-    let Some(name) = LENT.into_iter().find(|name| name.as_bytes() == first) else { return };
     let folder = format!("{TOOLS}/current/bin");
-    let missing = program::find(name, around.path(), Path::new("/")).is_err();
-    if missing && program::find(name, &folder, Path::new("/")).is_ok() {
+    if lacks(around, command, LENT) && program::find(LENT, &folder, Path::new("/")).is_ok() {
         let path = format!("{}:{folder}", around.path());
         around.env.insert("PATH".to_owned(), path);
     }
+}
+
+/// Whether the command is this program, and the image has it not.
+fn lacks(around: &Surroundings, command: &OsStr, name: &str) -> bool {
+    let first = command.as_bytes().split(|byte| *byte == b' ').next();
+    first == Some(name.as_bytes()) && program::find(name, around.path(), Path::new("/")).is_err()
+}
+
+/// This program in the place of an `scp` that the image lacks. Where the command has signs for a shell in it, the image's
+/// shell reads them, to which `scp` is a function.
+fn own_scp(around: &Surroundings, command: &OsStr) -> Option<(PathBuf, Vec<OsString>)> {
+    if !lacks(around, command, SCP) {
+        return None;
+    }
+    if let Some(mut words) = plain_words(command.as_bytes()) {
+        words.insert(1, OsString::from(scp::ARGUMENT));
+        return Some((PathBuf::from(AGENT), words));
+    }
+    let shell = program::find("sh", around.path(), Path::new("/")).ok()?;
+    let mut line = OsString::from(format!("{SCP}() {{ {AGENT} {} \"$@\"; }}; ", scp::ARGUMENT));
+    line.push(command);
+    Some((shell, vec![OsString::from("sh"), OsString::from("-c"), line]))
 }
 
 /// The words of a command that a shell would do nothing with but take apart.

@@ -52,9 +52,19 @@ const EXTENSIONS: [(&str, &str); 9] = [
     ("copy-data", "1"),
 ];
 
+/// What is done with files that are none, such as pipes, which may keep their reader waiting for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Special {
+    /// Waited for, as on any machine.
+    Wait,
+    /// Never waited for.
+    Refuse,
+}
+
 /// The state of one conversation.
 #[derive(Debug)]
 struct Server {
+    special: Special,
     open: HashMap<u64, Open>,
     next: u64,
     names: Names,
@@ -71,20 +81,20 @@ enum Refused {
 type Answer = Result<Reply, Refused>;
 
 /// Serves on standard input and output until the gateway closes them.
-pub(crate) fn serve() -> ExitCode {
-    match run() {
+pub(crate) fn serve(special: Special) -> ExitCode {
+    match run(special) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn run() -> io::Result<()> {
+fn run(special: Special) -> io::Result<()> {
     let mut input = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
     let mut output = File::from(rustix::stdio::stdout().try_clone_to_owned()?);
     let mut codec = LengthDelimitedCodec::builder().max_frame_length(PACKET_MAX).new_codec();
     let mut received = BytesMut::new();
     let mut piece = vec![0; PACKET_MAX];
-    let mut server = Server { open: HashMap::new(), next: 0, names: Names::read() };
+    let mut server = Server { special, open: HashMap::new(), next: 0, names: Names::read() };
     let mut answers = Answers::default();
     loop {
         let read = input.read(&mut piece)?;

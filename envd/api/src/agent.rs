@@ -20,15 +20,18 @@ mod descriptor;
 mod message;
 mod passed;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use gateway_api::stream::{Exit, Size, Tty};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
     app::{
-        APP_LOG_MAX, APP_PROBLEMS, AppAct, AppCall, AppProblem, AppReport, AppSource, AppState, AppStep,
-        CERTIFICATES, TOOLS,
+        APP_LOG_MAX, AppAct, AppCall, AppProblem, AppReport, AppSource, AppState, AppStep, CERTIFICATES,
+        TOOLS,
     },
     chunk::{ChunkReader, ChunkWriter},
     descriptor::{Received, receive_reply, send_with_descriptor},
@@ -36,6 +39,8 @@ pub use self::{
     passed::Passed,
 };
 
+/// The first argument of an agent that serves a [`Room`], which is the second, instead of an instance.
+pub const ROOM: &str = "--room";
 /// The version that this code speaks.
 pub const VERSION: u32 = 1;
 /// Where envd mounts the agent in an instance.
@@ -53,7 +58,7 @@ pub const MESSAGE_MAX: usize = 256 << 10;
 pub const CHUNK_MAX: usize = 64 << 10;
 
 /// The door's directory of an instance, below the data directory.
-pub fn door(data: &Path, instance: &gateway_api::InstanceId) -> std::path::PathBuf {
+pub fn door(data: &Path, instance: &gateway_api::InstanceId) -> PathBuf {
     data.join("door").join(instance.as_str())
 }
 
@@ -111,10 +116,7 @@ pub enum Call {
     /// What an SSH server does for one session: the user's login shell, or a command in it. Its streams are chunks.
     Session(Session),
     /// An SFTP server on the instance's files, as the image's user: the answer is its stream.
-    Sftp {
-        #[serde(default)]
-        place: SftpPlace,
-    },
+    Sftp {},
     /// A byte stream to any address that the instance itself can reach.
     Connect(Address),
     /// Accepts connections inside the instance for as long as the answer is open: [`Reply::Listening`], then one
@@ -202,15 +204,23 @@ pub struct SessionTty {
     pub modes: Vec<(u8, u32)>,
 }
 
-/// Where an SFTP server begins.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SftpPlace {
-    /// The home of the image's user.
-    #[default]
-    Home,
-    /// The user's own storage, which outlives the instance.
-    Lasting,
+/// The room that an agent makes for itself on a machine, to serve SFTP on a user's storages with no instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Room {
+    /// Where a conversation begins: one of the places. It is held as the owner of that one.
+    pub home: String,
+    pub places: Vec<RoomPlace>,
+}
+
+/// A storage in a [`Room`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoomPlace {
+    pub root: PathBuf,
+    /// The directory below the root; the root itself when there is none.
+    pub key: Option<String>,
+    /// Where it appears, as in instances.
+    pub at: String,
+    pub read_only: bool,
 }
 
 /// Bytes that are text most of the time, such as a command: each byte as the character of that number.
@@ -280,6 +290,8 @@ pub enum Refusal {
     UnknownCall,
     /// Too many at once.
     Busy,
+    /// It is there, and not for users.
+    NotForUsers,
     #[serde(other)]
     Other,
 }

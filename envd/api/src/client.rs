@@ -21,14 +21,17 @@ use http_body_util::Full;
 use hyper::{
     body::{Body, Incoming},
     client::conn::http1,
+    upgrade::Upgraded,
 };
 use hyper_util::rt::TokioIo;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::UnixStream,
     time::{error::Elapsed, timeout},
 };
 
+use crate::agent::{Reply, read_message};
 use crate::control::{
     HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX, PutInstance, Refused,
     Report, Stale, WatchEvent,
@@ -119,18 +122,33 @@ impl EnvdClient {
     /// The storages that an instance of `user` in `group` gets. Both are keys, see
     /// [`InstanceSpec`](crate::control::InstanceSpec).
     pub async fn storage(&self, user: &str, group: &str) -> Result<Vec<Mounted>, ClientError> {
-        let is_plain =
-            |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-        if !is_plain(user) || !is_plain(group) {
-            let message = "a user or group that is not a key".to_owned();
-            return Err(ClientError::Refused {
-                status: StatusCode::UNPROCESSABLE_ENTITY,
-                message,
-                stale: None,
-            });
-        }
-        let path = format!("/v1/storage?user={user}&group={group}");
+        let path = format!("/v1/storage?{}", whose(user, group)?);
         decode(&self.call(ANSWER, Method::GET, &path, None).await?)
+    }
+
+    /// A conversation by SFTP on the same storages, with no instance.
+    pub async fn storage_sftp(
+        &self,
+        user: &str,
+        group: &str,
+    ) -> Result<impl AsyncRead + AsyncWrite + Unpin + Send + use<>, ClientError> {
+        let path = format!("/v1/storage/sftp?{}", whose(user, group)?);
+        let open = async {
+            let mut stream = TokioIo::new(self.upgrade(&path).await?);
+            match read_message(&mut stream).await {
+                Ok(Reply::Stream) => Ok(stream),
+                Ok(Reply::Refused { message, .. }) => Err(ClientError::Refused {
+                    status: StatusCode::INTERNAL_SERVER_ERROR,
+                    message,
+                    stale: None,
+                }),
+                Ok(Reply::Descriptor | Reply::Listening { .. }) => {
+                    Err(ClientError::Protocol("not a stream".to_owned()))
+                }
+                Err(error) => Err(ClientError::Protocol(error.to_string())),
+            }
+        };
+        timeout(ANSWER, open).await.map_err(timed_out)?
     }
 
     /// The images that need no download.
@@ -234,18 +252,44 @@ impl EnvdClient {
         timeout(limit, head).await.map_err(timed_out)?
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<Bytes>) -> Result<Answer, ClientError> {
+    /// Sends a request after whose answer the connection is something else.
+    async fn upgrade(&self, path: &str) -> Result<Upgraded, ClientError> {
+        let (mut sender, connection) = self.connect().await?;
+        let request = request(Method::GET, path)
+            .header(header::CONNECTION, "upgrade")
+            .header(header::UPGRADE, "sftp")
+            .body(Full::default())
+            .map_err(|error| ClientError::Protocol(error.to_string()))?;
+        let ask = async {
+            let response = sender.send_request(request).await.map_err(broken)?;
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                return hyper::upgrade::on(response).await.map_err(broken);
+            }
+            let (status, body) = (response.status(), response.into_body());
+            let answer = Answer { connection: None, status, body, pending: BytesMut::new() };
+            answer.accepted().await?;
+            Err(ClientError::Protocol("the connection was not given over".to_owned()))
+        };
+        // It ends as soon as it is given over, which is not the end of the question.
+        let drive = async {
+            let _ended = connection.with_upgrades().await;
+            std::future::pending().await
+        };
+        tokio::select! { answer = ask => answer, never = drive => never }
+    }
+
+    async fn connect(&self) -> Result<(http1::SendRequest<Full<Bytes>>, Connection), ClientError> {
         let socket = timeout(CONNECT, UnixStream::connect(&self.socket))
             .await
             .map_err(timed_out)?
             .map_err(|cause| ClientError::Unreachable { cause })?;
-        let (mut sender, connection) =
-            http1::Builder::new().handshake(TokioIo::new(socket)).await.map_err(broken)?;
+        http1::Builder::new().handshake(TokioIo::new(socket)).await.map_err(broken)
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<Bytes>) -> Result<Answer, ClientError> {
+        let (mut sender, connection) = self.connect().await?;
         let mut connection = Box::pin(connection);
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::HOST, "envd")
+        let request = request(method, path)
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body.unwrap_or_default()))
             .map_err(|error| ClientError::Protocol(error.to_string()))?;
@@ -366,6 +410,20 @@ impl Answer {
             }
         }
     }
+}
+
+fn request(method: Method, path: &str) -> http::request::Builder {
+    Request::builder().method(method).uri(path).header(header::HOST, "envd")
+}
+
+/// The query that names storages. Keys need no escaping; what is no key is refused here.
+fn whose(user: &str, group: &str) -> Result<String, ClientError> {
+    let is_plain = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if is_plain(user) && is_plain(group) {
+        return Ok(format!("user={user}&group={group}"));
+    }
+    let message = "a user or group that is not a key".to_owned();
+    Err(ClientError::Refused { status: StatusCode::UNPROCESSABLE_ENTITY, message, stale: None })
 }
 
 fn encode(value: &impl Serialize) -> Result<Bytes, ClientError> {

@@ -8,6 +8,7 @@
 //! | `GET /v1/instances/{id}/logs?tail=N&follow=true` | the container's output as log records, see [`LogHead`] |
 //! | `GET /v1/images` | the [`LocalImage`]s that need no download |
 //! | `GET /v1/storage?user=U&group=G` | the [`Mounted`] storages that an instance of that user gets |
+//! | `GET /v1/storage/sftp?user=U&group=G` | with `Upgrade: sftp`: after 101 a [`Reply`](crate::agent::Reply), then SFTP on these storages |
 //! | `GET /v1/node` | [`NodeReport`] |
 //!
 //! An answer that is not a success carries a [`Refused`]. Every call is idempotent. envd keeps no database: after a

@@ -37,7 +37,14 @@ pub(crate) struct Socket {
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: UnixStream,
-    _place: OwnedSemaphorePermit,
+    place: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    /// Gives the connection over whole, with its place.
+    pub(crate) fn into_parts(self) -> (UnixStream, OwnedSemaphorePermit) {
+        (self.stream, self.place)
+    }
 }
 
 impl Socket {
@@ -79,7 +86,7 @@ impl Listener for Socket {
             };
             match stream.peer_cred() {
                 Ok(peer) if self.allowed.contains(&peer.uid()) => {
-                    return (Connection { stream, _place: place }, address);
+                    return (Connection { stream, place }, address);
                 }
                 Ok(peer) => warn!(user = peer.uid(), "turned away a user who is not the gateway's"),
                 Err(error) => warn!(%error, "turned away somebody unknown"),

@@ -9,6 +9,23 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// Every code of an [`AppProblem`]. Whoever shows one has words for it, in each language.
+pub const PROBLEMS: [&str; 13] = [
+    "no_python",
+    "old_python",
+    "no_pip",
+    "install_failed",
+    "no_tools",
+    "not_in_image",
+    "no_folder",
+    "no_port",
+    "cannot_run",
+    "ended",
+    "no_answer",
+    "nothing_listens",
+    "old_agent",
+];
+
 /// Something of an instance that is opened in a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

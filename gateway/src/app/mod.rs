@@ -13,6 +13,7 @@ mod people;
 mod quotas;
 mod saved;
 mod ssh_keys;
+mod storage;
 
 use std::{
     net::IpAddr,

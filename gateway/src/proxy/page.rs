@@ -547,8 +547,7 @@ mod tests {
 
     #[test]
     fn every_problem_has_words_in_both_languages() {
-        let of_gateway = ["nothing_listens", "old_agent"];
-        for code in envd_api::agent::APP_PROBLEMS.into_iter().chain(of_gateway) {
+        for code in app::PROBLEMS {
             let problem = app::AppProblem {
                 code: code.to_owned(),
                 message: "what".to_owned(),

@@ -7,6 +7,7 @@ use std::{
 };
 
 use gateway_api::Action;
+use http::StatusCode;
 use russh::{Disconnect, server};
 use tokio::{net::TcpStream, sync::oneshot, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -83,8 +84,15 @@ impl Shared {
         let status = error.status();
         let refused =
             matches!(error, Error::Hidden { .. } | Error::NotFound { .. } | Error::Forbidden { .. });
-        if let Some(signed) = self.signed().filter(|_| refused) {
-            let what = format!("ssh {}", signed.target.as_deref().unwrap_or_default());
+        if refused {
+            self.note("", status).await;
+        }
+    }
+
+    /// Writes down that somebody was refused something; `what` says what of the instance, from a space on.
+    pub(super) async fn note(&self, what: &str, status: StatusCode) {
+        if let Some(signed) = self.signed() {
+            let what = format!("ssh {}{what}", signed.target.as_deref().unwrap_or_default());
             let Origin { source, request_id } = &self.origin;
             let user = &signed.caller.user.name;
             self.app.note_refusal(user, Some(*source), request_id, what, status.as_u16()).await;

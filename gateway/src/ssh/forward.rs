@@ -1,9 +1,10 @@
 //! Forwards: connections that begin or end inside the instance, never on this machine.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
-use envd_api::agent::{Address, Listen, Passed};
+use envd_api::agent::{Address, Listen, Passed, Refusal};
 use gateway_api::Action;
+use http::StatusCode;
 use russh::{
     Channel, ChannelOpenFailure,
     server::{ChannelOpenHandle, Handle, Msg},
@@ -16,7 +17,7 @@ use super::{
     inbox::Inbox,
     relay::{self, Outbox},
 };
-use crate::agents::Listener;
+use crate::agents::{AgentError, Listener};
 
 /// The longest path that a unix socket can have.
 const PATH_MAX: usize = 107;
@@ -58,16 +59,40 @@ pub(super) async fn connect(
             return reply.reject(ChannelOpenFailure::AdministrativelyProhibited).await;
         }
     };
-    match shared.app.agents.connect(grant.id(), to).await {
+    match shared.app.agents.connect(grant.id(), to.clone()).await {
         Ok(stream) => {
             reply.accept().await;
             carry(&shared, &handle, channel, stream).await;
         }
         Err(error) => {
             tracing::debug!(%error, "a forward found nothing");
+            if leads_astray(&to, &error) {
+                shared.note(&format!(" to {}", shown(&to)), StatusCode::FORBIDDEN).await;
+            }
             reply.reject(ChannelOpenFailure::ConnectFailed).await;
         }
     }
+}
+
+/// Whether a forward that failed was meant for something outside the instance, or for what is ours in it. Nothing that
+/// listens inside is no more than a program that has not been started yet.
+fn leads_astray(to: &Address, error: &AgentError) -> bool {
+    match to {
+        Address::Tcp { host, .. } => {
+            let name = host.trim_end_matches('.').to_ascii_lowercase();
+            let is_inside = |ip: IpAddr| ip.to_canonical().is_loopback() || ip.is_unspecified();
+            host.parse().map_or(name != "localhost", |ip| !is_inside(ip))
+        }
+        Address::Unix { .. } => matches!(error, AgentError::Refused { refusal: Refusal::NotForUsers, .. }),
+    }
+}
+
+fn shown(to: &Address) -> String {
+    let text = match to {
+        Address::Tcp { host, port } => format!("{host}:{port}"),
+        Address::Unix { path } => path.clone(),
+    };
+    text.escape_debug().to_string()
 }
 
 /// Bytes between a channel and a connection of the instance, until both ways or the client have ended.
@@ -167,5 +192,34 @@ async fn offer(
     match channel {
         Ok(channel) => carry(&shared, &handle, channel, stream).await,
         Err(error) => tracing::debug!(%error, "the client did not take a forwarded connection"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_listens_inside_is_nobodys_business() {
+        let nobody =
+            || AgentError::Refused { refusal: Refusal::NothingListens, message: "nobody".to_owned() };
+        for (host, astray) in [
+            ("127.0.0.1", false),
+            ("127.9.9.9", false),
+            ("::1", false),
+            ("::ffff:127.0.0.1", false),
+            ("0.0.0.0", false),
+            ("LocalHost.", false),
+            ("10.0.0.1", true),
+            ("169.254.169.254", true),
+            ("::ffff:10.0.0.1", true),
+            ("gateway", true),
+        ] {
+            let to = Address::Tcp { host: host.to_owned(), port: 1 };
+            assert_eq!(leads_astray(&to, &nobody()), astray, "{host}");
+        }
+        let to = Address::Unix { path: "/.berth/door/link/gateway.sock".to_owned() };
+        let ours = AgentError::Refused { refusal: Refusal::NotForUsers, message: String::new() };
+        assert!(leads_astray(&to, &ours) && !leads_astray(&to, &nobody()));
     }
 }

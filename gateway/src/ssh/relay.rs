@@ -3,13 +3,13 @@
 //! Nothing is buffered beyond one piece on the way out; on the way in, see `inbox`.
 
 use bytes::BytesMut;
-use envd_api::agent::{Chunk, Passed, ProtocolError};
+use envd_api::agent::{Chunk, ProtocolError};
 use gateway_api::stream::Exit;
 use russh::{
     ChannelWriteHalf, Sig,
     server::{Handle, Msg},
 };
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::{
     inbox::{Inbox, Input, Pressure},
@@ -102,7 +102,12 @@ pub(super) async fn process(process: Process, words: Words, inbox: &Inbox<'_>, o
 }
 
 /// A stream of bytes. Ends when both ways have; `exit` is told then, where there is one.
-pub(super) async fn stream(stream: Passed, inbox: &Inbox<'_>, outbox: &Outbox<'_>, exit: Option<Exit>) {
+pub(super) async fn stream(
+    stream: impl AsyncRead + AsyncWrite,
+    inbox: &Inbox<'_>,
+    outbox: &Outbox<'_>,
+    exit: Option<Exit>,
+) {
     let (mut read, mut write) = tokio::io::split(stream);
     let feed = async {
         loop {

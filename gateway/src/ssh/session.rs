@@ -2,8 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use envd_api::agent::{Listen, Raw, Session, SessionTty, SftpPlace};
-use gateway_api::{Action, stream::Exit};
+use envd_api::{
+    agent::{Listen, Raw, Session, SessionTty},
+    client::ClientError,
+};
+use gateway_api::stream::Exit;
 use russh::{
     Channel, ChannelMsg, ChannelReadHalf,
     server::{Handle, Msg},
@@ -124,6 +127,9 @@ async fn serve(
     outbox: &Outbox<'_>,
 ) {
     let words = Words::of(&wanted.env);
+    if matches!(wanted.what, What::Sftp) && shared.signed().is_some_and(|signed| signed.target.is_none()) {
+        return own_storage(shared, words, inbox, outbox).await;
+    }
     let entered = match enter(shared, &wanted, words, inbox, outbox).await {
         Ok(entered) => entered,
         Err(error) => {
@@ -157,8 +163,7 @@ async fn enter(
             Some(target) => target,
             None => return Ok(Entry::Declined),
         },
-        (None, What::Sftp) => return own_storage(shared, words).await,
-        (None, What::Shell | What::Command(_)) => {
+        (None, What::Shell | What::Command(_) | What::Sftp) => {
             return Ok(Entry::Refused(words.name_one(signed.caller.user.name.as_str())));
         }
     };
@@ -169,16 +174,19 @@ async fn enter(
     }
 }
 
-/// A user's own storage is the same in all their instances: through any that runs.
-async fn own_storage(shared: &Shared, words: Words) -> Result<Entry, Error> {
-    let signed = shared.admitted()?;
-    for instance in shared.app.instances(&signed.caller).await? {
-        if instance.status.allows(Action::Exec) {
-            let grant = shared.app.grant(&signed.caller, instance.id.as_str(), Action::Exec).await?;
-            return Ok(Entry::Open(Box::new(grant)));
+/// A user's own storage needs no instance.
+async fn own_storage(shared: &Shared, words: Words, inbox: &Inbox<'_>, outbox: &Outbox<'_>) {
+    let signed = match shared.admitted() {
+        Ok(signed) => signed,
+        Err(error) => return refuse(outbox, &words.refusal(&error)).await,
+    };
+    match shared.app.own_storage(&signed.caller).await {
+        Ok(stream) => relay::stream(stream, inbox, outbox, Some(Exit::Code(0))).await,
+        Err(ClientError::Refused { message, .. }) => refuse(outbox, &words.storage_refused(&message)).await,
+        Err(error @ (ClientError::Unreachable { .. } | ClientError::Protocol(_))) => {
+            refuse(outbox, &words.refusal(&Error::ClusterUnreachable(error.into()))).await;
         }
     }
-    Ok(Entry::Refused(words.nothing_runs().to_owned()))
 }
 
 /// Enters an instance that runs, or says why not.
@@ -198,12 +206,7 @@ async fn start(
     };
     let command = match wanted.what {
         What::Sftp => {
-            let place = if shared.signed().is_some_and(|signed| signed.target.is_none()) {
-                SftpPlace::Lasting
-            } else {
-                SftpPlace::Home
-            };
-            let stream = agents.sftp(grant.id(), place).await.map_err(told)?;
+            let stream = agents.sftp(grant.id()).await.map_err(told)?;
             relay::stream(stream, inbox, outbox, Some(Exit::Code(0))).await;
             return Ok(());
         }

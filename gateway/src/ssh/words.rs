@@ -132,11 +132,11 @@ impl Words {
         }
     }
 
-    pub(super) fn nothing_runs(self) -> &'static str {
-        self.pick(
-            "your files are reached through an instance, and none of yours runs; start one",
-            "您的文件需要通过实例访问，但目前没有运行中的实例，请先启动一个",
-        )
+    pub(super) fn storage_refused(self, why: &str) -> String {
+        match self.0 {
+            English => why.to_owned(),
+            Chinese => format!("无法打开您的存储：{why}"),
+        }
     }
 
     pub(super) fn command_too_long(self) -> &'static str {
@@ -176,6 +176,7 @@ fn in_chinese(error: &Error) -> Option<String> {
             Some("请先在控制台或用 `berth passwd` 修改密码：当前密码他人见过".to_owned())
         }
         Error::AgentUnreachable { name, .. } => Some(format!("实例 `{name}` 没有响应")),
+        Error::ClusterUnreachable(_) => Some("集群没有响应，请稍后再试".to_owned()),
         Error::WrongState { name, .. } => Some(format!("实例 `{name}` 当前状态不允许此操作")),
         _ => None,
     }

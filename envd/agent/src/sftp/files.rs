@@ -16,7 +16,7 @@ use rustix::{
 };
 
 use super::{
-    Answer, DATA_MAX, HANDLES_MAX, Refused, Server,
+    Answer, DATA_MAX, HANDLES_MAX, Refused, Server, Special,
     attributes::{self, Attributes},
     packet::{Fields, Reply, Status, kind},
 };
@@ -58,7 +58,11 @@ impl Server {
     pub(super) fn open_file(&mut self, id: u32, fields: &mut Fields) -> Answer {
         let (path, wanted, attributes) = (fields.path()?, fields.number()?, fields.attributes()?);
         let mode = Mode::from_raw_mode(attributes.mode.unwrap_or(0o666) & 0o7777);
-        let file = rustix::fs::open(path, flags(wanted), mode)?;
+        let mut flags = flags(wanted);
+        if self.special == Special::Refuse {
+            flags |= OFlags::NONBLOCK;
+        }
+        let file = rustix::fs::open(path, flags, mode)?;
         self.keep(id, Open::File(file.into()))
     }
 

@@ -12,20 +12,6 @@ pub const TOOLS: &str = "/.berth/tools";
 pub const CERTIFICATES: &str = "/.berth/ca.pem";
 /// The most of an app's log that is in a report.
 pub const APP_LOG_MAX: usize = 16 << 10;
-/// Every code of an [`AppProblem`]. Whoever shows one has words for it, in each language.
-pub const APP_PROBLEMS: [&str; 11] = [
-    "no_python",
-    "old_python",
-    "no_pip",
-    "install_failed",
-    "no_tools",
-    "not_in_image",
-    "no_folder",
-    "no_port",
-    "cannot_run",
-    "ended",
-    "no_answer",
-];
 
 /// Looks at an app or changes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
