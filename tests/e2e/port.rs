@@ -5,7 +5,7 @@ use std::{net::SocketAddr, process::Stdio};
 use futures_util::{SinkExt as _, StreamExt as _, future::join_all};
 use gateway_api::{Code, stream::FromServer};
 use rustix::process::{Pid, Signal, kill_process};
-use tests::{IMAGE, LIMIT, OrFail as _, Socket, World, wait_until, web_socket};
+use tests::{IMAGE, LIMIT, OrFail as _, Socket, World, engine::LocalImage, wait_until, web_socket};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     net::TcpStream,
@@ -175,6 +175,33 @@ async fn an_app_is_opened_by_an_address_that_is_printed() {
     assert!(said.contains("a port from 1 to 65535"), "{said}");
     let (_, said) = world.berth(&["tensorboard", "runs"]).await.ended(1);
     assert!(said.contains("`/userhome/runs`"), "{said}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_opened_is_said_before_the_browser_shows_it() {
+    let small = LocalImage::busybox();
+    let world = World::start().await;
+    world.berth(&["create", "small", "--image", small.reference(), "--wait"]).await.succeeded();
+    // What is not there yet: the address is good.
+    let (printed, said) = world.berth(&["open", "small", "3000", "--print"]).await.ended(0);
+    assert!(
+        printed.contains("ticket=") && said.contains("nothing listens on port 3000 of `small`"),
+        "{said}"
+    );
+    // What cannot be had in this image: there is nothing to open.
+    let (printed, said) = world.berth(&["open", "small", "lab", "--print"]).await.ended(1);
+    assert!(printed.is_empty() && said.contains("`lab` cannot be opened in `small`"), "{said}");
+    assert!(said.contains("Python"), "{said}");
+    let (_, said) = world.berth_in_chinese(&["open", "small", "lab", "--print"]).await.ended(1);
+    assert!(said.contains("镜像中没有 Python"), "{said}");
+    let (_, said) = world.berth(&["open", "smal", "--print"]).await.ended(1);
+    assert!(said.contains("did you mean `small`?"), "{said}");
+
+    world.berth(&["stop", "small", "--wait"]).await.succeeded();
+    let (printed, said) = world.berth(&["open", "small", "ide", "--print"]).await.ended(0);
+    assert!(printed.contains("ticket=") && said.contains("`berth start small`"), "{said}");
+    let (_, said) = world.berth_in_chinese(&["open", "small", "ide", "--print"]).await.ended(0);
+    assert!(said.contains("没有运行"), "{said}");
 }
 
 fn port_of(url: &str) -> &str {

@@ -332,6 +332,14 @@ impl World {
         Ran::to_its_end(self.berth_command(arguments), line, input).await
     }
 
+    /// Runs `berth` for somebody who reads Chinese.
+    pub async fn berth_in_chinese(&self, arguments: &[&str]) -> Ran {
+        let line = format!("berth {}", arguments.join(" "));
+        let mut command = self.berth_command(arguments);
+        command.env("BERTH_LANG", "zh");
+        Ran::to_its_end(command, line, b"").await
+    }
+
     fn berth_command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
         let mut command = self.program("berth");
         command.args(arguments).env("BERTH_CONFIG", self.directory.path().join("berth-config.toml"));

@@ -2,17 +2,20 @@
 
 use clap::Args;
 use gateway_api::{
-    AppName,
-    app::{CreateTensorboard, OpenApp},
+    AppName, Status,
+    app::{AppState, CreateTensorboard, OpenApp},
 };
 use jiff::Timestamp;
 
 use super::{Session, lifecycle};
 use crate::{
     browser,
-    failure::{Said, Status},
+    failure::{self, Said},
     output,
 };
+
+/// How much of an app's log is shown.
+const LOG_LINES: usize = 5;
 
 #[derive(Debug, Args)]
 pub(crate) struct Open {
@@ -49,7 +52,7 @@ fn app(text: &str) -> Result<AppName, String> {
     })
 }
 
-pub(crate) async fn open(arguments: Open, session: &Session) -> anyhow::Result<Status> {
+pub(crate) async fn open(arguments: Open, session: &Session) -> anyhow::Result<failure::Status> {
     let Open { name, app, folder, print } = arguments;
     if let Some(folder) = &folder {
         check(folder, session)?;
@@ -57,7 +60,10 @@ pub(crate) async fn open(arguments: Open, session: &Session) -> anyhow::Result<S
     open_app(&name, app, folder, print, session).await
 }
 
-pub(crate) async fn tensorboard(arguments: Tensorboard, session: &Session) -> anyhow::Result<Status> {
+pub(crate) async fn tensorboard(
+    arguments: Tensorboard,
+    session: &Session,
+) -> anyhow::Result<failure::Status> {
     let Tensorboard { folder, name, open, wait } = arguments;
     check(&folder, session)?;
     let wanted = CreateTensorboard { folder: folder.clone(), name };
@@ -69,7 +75,7 @@ pub(crate) async fn tensorboard(arguments: Tensorboard, session: &Session) -> an
     }
     output::data(instance.name.as_str())?;
     if !open {
-        return Ok(Status::DONE);
+        return Ok(failure::Status::DONE);
     }
     open_app(instance.name.as_str(), AppName::Tensorboard, Some(folder), false, session).await
 }
@@ -88,7 +94,8 @@ async fn open_app(
     folder: Option<String>,
     print: bool,
     session: &Session,
-) -> anyhow::Result<Status> {
+) -> anyhow::Result<failure::Status> {
+    foretell(name, app, session).await?;
     let place = OpenApp { path: None, folder };
     let opened = match session.client.open_app(name, app, &place).await {
         Ok(opened) => opened,
@@ -103,5 +110,59 @@ async fn open_app(
         output::say(&session.words.no_browser(left));
         output::data(&opened.url)?;
     }
-    Ok(Status::DONE)
+    Ok(failure::Status::DONE)
+}
+
+/// Says what the browser is going to show, where that is not the app: the address is good all the same, unless the app
+/// cannot be had in this instance at all.
+async fn foretell(name: &str, app: AppName, session: &Session) -> anyhow::Result<()> {
+    let words = session.words;
+    let instance = match session.client.instance(name).await {
+        Ok(instance) => instance,
+        Err(error) => return Err(session.explain(name, error).await),
+    };
+    if !matches!(instance.status, Status::Running { .. }) {
+        output::say(&words.opens_later(&instance));
+        return Ok(());
+    }
+    if app == AppName::Terminal {
+        return Ok(());
+    }
+    let found = session.client.app(name, app).await?;
+    if let (AppName::Port(port), AppState::Stopped) = (app, found.state) {
+        output::say(&words.nothing_listens(name, port.get()));
+        return Ok(());
+    }
+    let problem = found.problem.as_ref().map(|problem| words.app_problem(problem));
+    match (found.state, problem) {
+        (AppState::Absent, Some((what, hint))) => {
+            let what = words.app_cannot_be_had(name, &app.to_string(), &what);
+            return Err(Said { what, hint: Some(hint) }.into());
+        }
+        (AppState::Failed, Some((what, hint))) => {
+            for line in last_lines(&output::printable(&found.log)) {
+                output::say(&format!("  {line}"));
+            }
+            output::say(&words.app_failed(name, &app.to_string(), &what, &hint));
+        }
+        (AppState::Installable, _) => output::say(&words.app_installable(name, &app.to_string())),
+        (
+            AppState::Absent
+            | AppState::Failed
+            | AppState::Stopped
+            | AppState::Installing
+            | AppState::Starting
+            | AppState::Ready,
+            _,
+        ) => {}
+    }
+    Ok(())
+}
+
+/// The end of a log, as much as helps.
+fn last_lines(log: &str) -> Vec<&str> {
+    let mut lines: Vec<_> =
+        log.lines().rev().filter(|line| !line.trim().is_empty()).take(LOG_LINES).collect();
+    lines.reverse();
+    lines
 }
