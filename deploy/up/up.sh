@@ -15,6 +15,7 @@ own_registry=
 if [[ -z ${BERTH_REGISTRY:-} ]] && ! grep -qsE '^ *registry *=' "$BERTH_DATA/berth.toml"; then
   own_registry=127.0.0.1:5000
   export BERTH_REGISTRY=$own_registry
+  export BERTH_REGISTRY_USER=berth BERTH_REGISTRY_PASSWORD_FILE=$BERTH_DATA/keys/registry-password
 fi
 export BERTH_AGENT=$root/bin/envd-agent
 export BERTH_CACHE=${BERTH_CACHE:-$HOME/.cache/berth}
@@ -91,10 +92,11 @@ declare -A pids=()
 if [[ -n $own_registry ]] && ! deploy/up/packages.sh docker-registry; then
   say "going on without a registry: instances cannot be saved as images"
   own_registry=
-  unset BERTH_REGISTRY
+  unset BERTH_REGISTRY BERTH_REGISTRY_USER BERTH_REGISTRY_PASSWORD_FILE
 fi
 if [[ -n $own_registry ]]; then
-  start docker-registry deploy/up/registry.sh "$BERTH_DATA/registry" "$own_registry"
+  start docker-registry deploy/up/registry.sh "$BERTH_DATA/registry" "$own_registry" \
+    "$BERTH_REGISTRY_PASSWORD_FILE"
 fi
 start envd
 start gateway

@@ -44,8 +44,8 @@
 //! ```
 //!
 //! `BERTH_DATA` is the data directory (default `./.berth`), `BERTH_AGENT` the agent's static binary (default:
-//! `envd-agent` beside envd itself), `BERTH_TOOLS`, `BERTH_INSTANCE_CA` and `BERTH_REGISTRY` win over `tools`,
-//! `instance_ca` and `registry`, `BERTH_LOG` says what to log (default `info`).
+//! `envd-agent` beside envd itself), `BERTH_TOOLS`, `BERTH_INSTANCE_CA` and `BERTH_REGISTRY` (with `_USER` and `_PASSWORD_FILE`) win over
+//! `tools`, `instance_ca` and `registry`, `BERTH_LOG` says what to log (default `info`).
 
 mod storage;
 
@@ -142,7 +142,8 @@ impl Config {
                 .push(format!("`instance_ca` is `{}`, which is not a file of this machine", path.display()));
         }
         let address = variable("BERTH_REGISTRY").or(file.registry);
-        let login = file.registry_user.map(|user| (user, file.registry_password));
+        let password = variable("BERTH_REGISTRY_PASSWORD_FILE").or(file.registry_password);
+        let login = variable("BERTH_REGISTRY_USER").or(file.registry_user).map(|user| (user, password));
         let registry = take_registry(&data, address, login, &mut mistakes);
         let config = Self {
             data,

@@ -160,7 +160,7 @@ fn settings(config: &Config) -> Settings {
     Settings {
         socket: config.docker.clone(),
         registries: config.registries.clone(),
-        registry: config.registry.as_ref().map(|registry| registry.address.clone()),
+        registry: config.registry.clone(),
         network_pool: config.network_pool,
         dangerous_no_firewall: config.dangerous_no_firewall,
     }

@@ -45,6 +45,8 @@ pub(crate) struct Config {
     pub(crate) image_quota_bytes: Option<u64>,
     /// Where saved images are: host and port of the site's own registry.
     pub(crate) registry: Option<String>,
+    /// How the gateway signs in there: a name and the file with the password.
+    pub(crate) registry_login: Option<(String, PathBuf)>,
     /// For how many days a removed user can be restored; after that their instances are deleted. Files never are.
     pub(crate) keep_removed_days: u32,
     /// Every setting in words, for `check-config`.
@@ -192,6 +194,7 @@ impl Config {
             image_quota_bytes: Some(reader.number("image_quota_gib", 0, 0..=1 << 20) << 30)
                 .filter(|&bytes| bytes > 0),
             registry: reader.text("registry", Some("BERTH_REGISTRY"), None),
+            registry_login: take_registry_login(data, reader),
             dangerous_plain_http: reader.flag("dangerous_plain_http"),
             keep_removed_days: u32::try_from(reader.number("keep_removed_days", 30, 0..=36_500))
                 .unwrap_or(30),
@@ -253,6 +256,19 @@ impl Config {
             format!("{scheme}://localhost:{}", listening.port())
         } else {
             format!("{scheme}://{listening}")
+        }
+    }
+}
+
+fn take_registry_login(data: &Path, reader: &mut Reader<'_>) -> Option<(String, PathBuf)> {
+    let user = reader.text("registry_user", Some("BERTH_REGISTRY_USER"), None);
+    let file = reader.text("registry_password_file", Some("BERTH_REGISTRY_PASSWORD_FILE"), None);
+    match (user, file) {
+        (Some(user), Some(file)) => Some((user, data.join(file))),
+        (None, None) => None,
+        (Some(_), None) | (None, Some(_)) => {
+            reader.mistake("`gateway.registry_user` and `gateway.registry_password_file` only go together");
+            None
         }
     }
 }

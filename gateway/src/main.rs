@@ -15,6 +15,7 @@ mod lock;
 mod metrics;
 mod proxy;
 mod reconcile;
+mod registry;
 mod service;
 mod ssh;
 mod store;

@@ -12,6 +12,7 @@ mod engine;
 mod instance;
 mod jobs;
 mod port;
+mod registry;
 mod restart;
 mod restore;
 mod save;

@@ -7,7 +7,7 @@ use gateway_api::{
 };
 use tests::{
     LIMIT, OrFail as _, Registry, Setup, World,
-    engine::{self, LocalImage},
+    engine::{self, LocalImage, SignedIn},
     wait_until, wanted,
 };
 
@@ -16,13 +16,16 @@ struct Site {
     world: World,
     registry: Registry,
     base: LocalImage,
+    /// As whoever saves.
+    docker: SignedIn,
 }
 
 impl Site {
     async fn start() -> Self {
         let registry = Registry::start().await;
         let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
-        Self { world, registry, base: LocalImage::busybox() }
+        let docker = SignedIn::to(&world, "admin", world.password()).await;
+        Self { world, registry, base: LocalImage::busybox(), docker }
     }
 
     async fn instance(&self, name: &str) {
@@ -41,16 +44,16 @@ impl Site {
         serde_json::from_str(&json).or_fail("read an image")
     }
 
-    /// The image as any engine gets it: by name from the registry, with none of it here before.
-    fn pull(&self, image: &Image) -> String {
+    /// The image as any engine gets it: by name from the gateway, with none of it here before.
+    async fn pull(&self, image: &Image) -> String {
         let saved = saved(image);
         let (address, user) = (self.registry.address(), &saved.user);
         let tag = format!("{address}/{user}/{}:{}", saved.name, saved.tag);
         engine::docker(&["rmi", "--force", &tag]);
         let digest = saved.digest.as_deref().or_fail("find a digest");
-        let reference = format!("{address}/{user}/{}@{digest}", saved.name);
-        engine::docker(&["pull", "--quiet", &reference]);
-        reference
+        let name = format!("{user}/{}@{digest}", saved.name);
+        self.docker.pull(&name).await.succeeded();
+        self.docker.reference(&name)
     }
 }
 
@@ -115,7 +118,7 @@ async fn later_saves_write_only_what_changed() {
     let third = site.save(&["train", "3"]).await;
     let added = saved(&third).added_bytes - second;
     assert!(added < 100 << 10, "{added} bytes for a small change");
-    let reference = site.pull(&third);
+    let reference = site.pull(&third).await;
     let line = "cat /d/a /e/a /e/c; ls /d /e; wc -c < /large";
     let seen = engine::docker(&["run", "--rm", "--entrypoint", "sh", &reference, "-c", line]);
     assert_eq!(seen, "3\n2\nnew\n/d:\na\n\n/e:\na\nc\n8388608");
@@ -132,7 +135,7 @@ async fn every_attribute_of_every_file_comes_back() {
     let made = site.world.berth(&made).await.succeeded();
     assert!(made.starts_with("False ['new']"), "{}", &made[..80]);
     let image = site.save(&["train", "--everything"]).await;
-    let reference = site.pull(&image);
+    let reference = site.pull(&image).await;
     let run = ["run", "--rm", "--user", "0", "--entrypoint", "python3", &reference, "-c", script, "tell"];
     let seen = engine::docker(&run);
     for (made, seen) in made.lines().zip(seen.lines()) {
@@ -150,7 +153,7 @@ async fn nothing_of_ours_and_nothing_that_is_mounted_is_in_any_blob() {
     site.world.berth(&["create", "train", "--image", image, "--env", &variable, "--wait"]).await.succeeded();
     site.exec("train", &format!("echo {canary} > /userhome/mine; echo hello > /public")).await;
     let image = site.save(&["train", "1"]).await;
-    let reference = site.pull(&image);
+    let reference = site.pull(&image).await;
     // Layers are compressed in the registry: the engine's own archive of the image is not.
     let all = site.registry.files().join("all.tar");
     engine::docker(&["save", "--output", &all.display().to_string(), &reference]);
@@ -265,7 +268,7 @@ async fn a_save_survives_kills_of_both_programs_or_says_why_it_did_not() {
         })
         .await;
         assert_eq!(saved(&ended).state, ImageState::Ready, "after {passed:?}");
-        let reference = site.pull(&ended);
+        let reference = site.pull(&ended).await;
         engine::docker(&["rmi", "--force", &reference]);
     }
     wait_until("no journal is left", LIMIT, async || {

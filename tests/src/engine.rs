@@ -2,6 +2,7 @@
 
 mod local_image;
 mod private;
+mod signed_in;
 mod valve;
 
 use std::{path::Path, process::Command};
@@ -9,6 +10,7 @@ use std::{path::Path, process::Command};
 pub use self::{
     local_image::{LocalImage, put_busybox},
     private::PrivateEngine,
+    signed_in::SignedIn,
     valve::Valve,
 };
 use crate::OrFail as _;
@@ -107,6 +109,25 @@ pub fn remove_all(socket: &Path, cluster: &str) -> Vec<String> {
         let _ = docker().args(["rm", "--force", "--volumes"]).args(&found).output();
     }
     look()
+}
+
+/// Takes every name away that images have from one registry, such as `127.0.0.1:5000`. One that is in use stays.
+pub(crate) fn forget_images_of(registry: &str) {
+    let filter = format!("reference={registry}/*/*");
+    let format = "{{.Repository}} {{.Tag}} {{.Digest}}";
+    let found = command().args(["images", "--digests", "--filter", &filter, "--format", format]).output();
+    let found = found.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    for line in found.lines() {
+        let mut words = line.split(' ');
+        let (Some(name), Some(tag), Some(digest)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
+        for (mark, word) in [(':', tag), ('@', digest)] {
+            if word != "<none>" {
+                let _ = command().args(["rmi", "--force", &format!("{name}{mark}{word}")]).output();
+            }
+        }
+    }
 }
 
 #[track_caller]

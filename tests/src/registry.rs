@@ -1,4 +1,4 @@
-//! A registry for one test: Debian's own, started as `make up` starts it.
+//! A registry for one test: Debian's own, started as `make up` starts it, with its password.
 
 use std::{
     net::TcpListener,
@@ -6,9 +6,10 @@ use std::{
     process::Command,
 };
 
+use reqwest::StatusCode;
 use tempfile::TempDir;
 
-use crate::{LIMIT, OrFail as _, Program, http_client, wait_until};
+use crate::{LIMIT, OrFail as _, Program, engine, http_client, wait_until};
 
 /// A registry on the loopback. Dropping it ends it and removes its files.
 #[derive(Debug)]
@@ -34,11 +35,16 @@ impl Registry {
     pub async fn start_again(&mut self) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("deploy/up/registry.sh");
         let mut command = Command::new(script);
-        command.arg(self.files()).arg(&self.address);
+        command.arg(self.files()).arg(&self.address).arg(self.password_file());
         self.program = Some(Program::start("registry", command, self.folder.path()));
         let address = format!("http://{}/v2/", self.address);
         wait_until("the registry answers", LIMIT, async || {
-            http_client().get(&address).send().await.ok().filter(|answer| answer.status().is_success())
+            http_client()
+                .get(&address)
+                .send()
+                .await
+                .ok()
+                .filter(|answer| answer.status() == StatusCode::UNAUTHORIZED)
         })
         .await;
     }
@@ -55,12 +61,26 @@ impl Registry {
 
     /// What makes a Berth use it.
     pub fn config(&self) -> String {
-        let address = &self.address;
-        format!("[gateway]\nregistry = \"{address}\"\n[envd]\nregistry = \"{address}\"\n")
+        let (address, password) = (&self.address, self.password_file());
+        let settings = format!(
+            "registry = \"{address}\"\nregistry_user = \"berth\"\nregistry_password_file = \"{}\"\n",
+            password.display()
+        );
+        format!("[gateway]\n{settings}[envd]\n{settings}")
+    }
+
+    fn password_file(&self) -> PathBuf {
+        self.folder.path().join("password")
     }
 
     /// Where its files are.
     pub fn files(&self) -> PathBuf {
         self.folder.path().join("files")
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        engine::forget_images_of(&self.address);
     }
 }

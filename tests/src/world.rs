@@ -212,8 +212,15 @@ impl World {
     /// A program of this world that the test runs to its end itself.
     pub fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.join(name));
-        for inherited in ["BERTH_HTTP", "BERTH_APPS", "BERTH_SSH", "BERTH_AGENT", "BERTH_URL", "BERTH_TOKEN"]
-        {
+        for inherited in [
+            "BERTH_HTTP",
+            "BERTH_APPS",
+            "BERTH_SSH",
+            "BERTH_AGENT",
+            "BERTH_URL",
+            "BERTH_TOKEN",
+            "BERTH_REGISTRY",
+        ] {
             command.env_remove(inherited);
         }
         command.env("BERTH_DATA", &self.data);

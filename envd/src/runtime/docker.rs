@@ -45,7 +45,10 @@ use super::{
     Container, Defaults, ImageId, Launch, LogRecord, Machine, Progress, Runtime, RuntimeError, SaveSource,
     Sighting,
 };
-use crate::disk::{self, Measured};
+use crate::{
+    disk::{self, Measured},
+    save::registry,
+};
 
 const LABEL_CLUSTER: &str = "berth.cluster";
 const LABEL_INSTANCE: &str = "berth.instance";
@@ -76,8 +79,8 @@ pub(crate) struct Settings {
     pub(crate) socket: PathBuf,
     /// All with a public name if it is `None`.
     pub(crate) registries: Option<Vec<String>>,
-    /// The site's own, by its address: always allowed.
-    pub(crate) registry: Option<String>,
+    /// The site's own: always allowed.
+    pub(crate) registry: Option<registry::Settings>,
     pub(crate) network_pool: Ipv4Net,
     /// Whether instances start also when users cannot be kept apart.
     pub(crate) dangerous_no_firewall: bool,
@@ -195,7 +198,7 @@ impl Runtime for Docker {
         progress: impl FnMut(Progress) + Send,
     ) -> Result<ImageId, RuntimeError> {
         let Settings { registries, registry, .. } = &self.settings;
-        let places = image::Places { registries: registries.as_deref(), own: registry.as_deref() };
+        let places = image::Places { registries: registries.as_deref(), own: registry.as_ref() };
         image::ensure(&self.engine, reference, before, places, progress).await
     }
 

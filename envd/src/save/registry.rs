@@ -47,6 +47,17 @@ pub(crate) struct Settings {
     pub(crate) login: Option<(String, PathBuf)>,
 }
 
+impl Settings {
+    /// The name and the password, where the registry asks for them. The file is read each time: passwords change.
+    pub(crate) async fn login(&self) -> Result<Option<(String, String)>, String> {
+        let Some((user, file)) = &self.login else { return Ok(None) };
+        let password = tokio::fs::read_to_string(file)
+            .await
+            .map_err(|error| format!("its password cannot be read from `{}`: {error}", file.display()))?;
+        Ok(Some((user.clone(), password.trim_end().to_owned())))
+    }
+}
+
 /// What a registry said, or did not say.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RegistryError {
@@ -104,17 +115,11 @@ impl Registry {
         Reference::with_digest(self.settings.address.clone(), repository.to_owned(), digest.to_owned())
     }
 
-    /// Says who we are, where the registry asks for it. The file is read each time: passwords change.
+    /// Says who we are, where the registry asks for it.
     async fn sign_in(&self) -> Result<RegistryAuth, RegistryError> {
-        let auth = match &self.settings.login {
-            None => RegistryAuth::Anonymous,
-            Some((user, file)) => {
-                let password = tokio::fs::read_to_string(file).await.map_err(|error| {
-                    self.refused(format!("its password cannot be read from `{}`: {error}", file.display()))
-                })?;
-                RegistryAuth::Basic(user.clone(), password.trim_end().to_owned())
-            }
-        };
+        let login = self.settings.login().await.map_err(|why| self.refused(why))?;
+        let auth =
+            login.map_or(RegistryAuth::Anonymous, |(user, password)| RegistryAuth::Basic(user, password));
         self.client.store_auth_if_needed(&self.settings.address, &auth).await;
         Ok(auth)
     }

@@ -16,6 +16,8 @@ use crate::{
 
 /// How long one stays signed in.
 pub(crate) const SESSION_LASTS: Duration = Duration::from_hours(30 * 24);
+/// How long a client of the registry stays signed in. It asks again by itself.
+pub(crate) const REGISTRY_SESSION_LASTS: Duration = Duration::from_mins(10);
 
 /// The first account, made because there was none, and the password that is shown this once.
 #[derive(Debug)]
@@ -68,6 +70,17 @@ impl App {
         password: String,
         origin: &Origin,
     ) -> Result<(User, Token), Error> {
+        self.sign_in_for(name, password, origin, SESSION_LASTS).await
+    }
+
+    /// The same for as long as is said.
+    pub(crate) async fn sign_in_for(
+        &self,
+        name: &str,
+        password: String,
+        origin: &Origin,
+        lasts: Duration,
+    ) -> Result<(User, Token), Error> {
         let known = name.parse::<UserName>();
         // What is no user name may be a password in the wrong place: it is not written down.
         let claimed = known.as_ref().map_or("", UserName::as_str);
@@ -84,7 +97,7 @@ impl App {
             return Err(Error::BadCredentials);
         };
         let token = Token::new();
-        self.store.add_session(&token.hash(), user.id, SESSION_LASTS, &line).await?;
+        self.store.add_session(&token.hash(), user.id, lasts, &line).await?;
         tracing::info!(user = %user.name, from = %origin.source, "signed in");
         Ok((user, token))
     }

@@ -11,6 +11,7 @@ mod line;
 mod notices;
 mod people;
 mod quotas;
+mod registry;
 mod saved;
 mod ssh_keys;
 mod storage;
@@ -23,7 +24,7 @@ use std::{
 
 use gateway_api::{UserName, node::DiskLimit, ssh::SshDoor};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, RwLock};
 
 use crate::{
     agents::Agents,
@@ -35,17 +36,19 @@ use crate::{
     listen::tls::Certificates,
     proxy::address::Addresses,
     reconcile::jobs::Beginning,
+    registry::Registry,
     store::Store,
     task_logs::TaskLogs,
     tasks::Tasks,
 };
 
-use self::{line::Places, ssh_keys::Challenges};
+use self::{line::Places, registry::Contents, ssh_keys::Challenges};
 
-pub(crate) use accounts::{NewAdmin, SESSION_LASTS};
+pub(crate) use accounts::{NewAdmin, REGISTRY_SESSION_LASTS, SESSION_LASTS};
 pub(crate) use apps::APP_SESSION_LASTS;
 pub(crate) use jobs::{in_line, kept_for, stopped_by, task_status};
 pub(crate) use line::Outlook;
+pub(crate) use registry::Refused;
 
 /// All parts of the gateway. One per process.
 #[derive(Debug)]
@@ -82,6 +85,12 @@ pub(crate) struct App {
     challenges: Challenges,
     passwords: Passwords,
     limits: SignInLimits,
+    /// The site's registry, if it has one.
+    pub(crate) registry: Option<Registry>,
+    /// What the manifests that people share are made of.
+    contents: Contents,
+    /// Held by those who list an image while they do, and alone by whoever takes one out of the registry.
+    pub(crate) listing: RwLock<()>,
     refusals: DefaultKeyedRateLimiter<UserName>,
     /// How often refused keys of one source are written down.
     strangers: DefaultKeyedRateLimiter<IpAddr>,
@@ -124,6 +133,9 @@ impl App {
             passwords: Passwords::new()?,
             limits: SignInLimits::default(),
             live: Live::default(),
+            registry: Registry::new(&config),
+            contents: Contents::default(),
+            listing: RwLock::default(),
             refusals: RateLimiter::keyed(Quota::per_minute(chores::REFUSALS_PER_MINUTE)),
             strangers: RateLimiter::keyed(Quota::per_minute(chores::REFUSALS_PER_MINUTE)),
             config,

@@ -278,7 +278,7 @@ fn users_of(caller: &Caller, row: &ImageRow, instances: &[InstanceRow]) -> Vec<S
     instances.iter().filter(uses).map(shown).collect()
 }
 
-fn full_name(row: &ImageRow) -> String {
+pub(super) fn full_name(row: &ImageRow) -> String {
     format!("{}:{}", row.repository, row.tag)
 }
 
@@ -287,7 +287,7 @@ fn not_found(name: &str) -> Error {
 }
 
 /// The names must do in any registry and any client.
-fn check_name(repository: &str, name: &str, tag: &str) -> Result<(), Error> {
+pub(super) fn check_name(repository: &str, name: &str, tag: &str) -> Result<(), Error> {
     let bad = |why: &str| {
         let reference: String =
             format!("{name}:{tag}").chars().filter(|letter| !letter.is_control()).take(128).collect();

@@ -26,6 +26,7 @@ mod port;
 mod problem;
 mod process;
 mod quotas;
+mod registry;
 mod relay;
 mod session;
 mod settings;
@@ -47,7 +48,7 @@ use axum::{
     extract::{ConnectInfo, DefaultBodyLimit},
     middleware,
     response::IntoResponse,
-    routing::get,
+    routing::{any, get},
 };
 use http_body_util::Either;
 use hyper::service::Service as _;
@@ -211,7 +212,11 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
 fn router(app: Arc<App>) -> Router {
     let (api, _) = api();
     api.route("/api/v1/openapi.json", get(openapi))
-        .route("/api/{*rest}", axum::routing::any(async || Error::NoSuchRoute))
+        .route("/v2/", any(registry::version))
+        .route("/v2/token", get(registry::token))
+        .route("/v2/_catalog", get(registry::catalog))
+        .route("/v2/{*rest}", any(registry::serve))
+        .route("/api/{*rest}", any(async || Error::NoSuchRoute))
         .fallback(console::serve)
         .method_not_allowed_fallback(async || Error::NoSuchMethod)
         .layer(DefaultBodyLimit::max(body::LIMIT))

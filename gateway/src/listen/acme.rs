@@ -4,11 +4,10 @@
 use std::{os::unix::fs::DirBuilderExt as _, path::Path, sync::Arc};
 
 use futures_util::StreamExt as _;
-use rustls::{ClientConfig, ServerConfig};
+use rustls::ServerConfig;
 use rustls_acme::{AcmeConfig, EventOk, ResolvesServerCertAcme, caches::DirCache};
-use rustls_platform_verifier::BuilderVerifierExt as _;
 
-use super::tls::{Current, TlsError, provider};
+use super::tls::{self, Current, TlsError, provider};
 use crate::tasks::Tasks;
 
 /// Orders, and renews in good time, for as long as the process runs.
@@ -25,11 +24,7 @@ pub(super) fn begin(
         .mode(0o700)
         .create(folder)
         .map_err(|cause| TlsError::NotKept { path: folder.to_owned(), cause })?;
-    let client = ClientConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()?
-        .with_platform_verifier()?
-        .with_no_client_auth();
-    let mut state = AcmeConfig::new_with_client_config(domains, Arc::new(client))
+    let mut state = AcmeConfig::new_with_client_config(domains, Arc::new(tls::client()?))
         .contact_push(format!("mailto:{email}"))
         .directory(directory)
         .cache(DirCache::new(folder.to_owned()))

@@ -13,12 +13,13 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use rustls::{
-    ServerConfig,
+    ClientConfig, ServerConfig,
     crypto::{CryptoProvider, aws_lc_rs},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
     server::{Acceptor, ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
+use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::{LazyConfigAcceptor, server::TlsStream};
 
@@ -178,6 +179,15 @@ fn site(resolver: Arc<dyn ResolvesServerCert>) -> Result<Arc<ServerConfig>, TlsE
         .with_cert_resolver(resolver);
     config.alpn_protocols = vec![HTTP_2.to_vec(), HTTP_1.to_vec()];
     Ok(Arc::new(config))
+}
+
+/// What the gateway itself asks others with: it trusts whom this machine trusts.
+pub(crate) fn client() -> Result<ClientConfig, TlsError> {
+    let client = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
+        .with_no_client_auth();
+    Ok(client)
 }
 
 /// The one provider of cryptography in this workspace.

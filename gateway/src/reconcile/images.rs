@@ -168,8 +168,12 @@ async fn stop(app: &App, row: &ImageRow) -> Result<(), Interrupted> {
 /// Out of the cluster, out of the registry, out of the store, in this order.
 async fn remove(app: &App, row: ImageRow) -> Result<(), Interrupted> {
     app.cluster.envd.forget_save(&row.id).await?;
+    // Nobody may list the same image again between the look and the removal.
+    let _alone = app.listing.write().await;
     let ImageRow { repository, tag, digest, .. } = row.clone();
-    app.cluster.envd.remove_image(&RemoveImage { repository, tag, digest }).await?;
+    if !app.store.has_twin(&row).await? {
+        app.cluster.envd.remove_image(&RemoveImage { repository, tag, digest }).await?;
+    }
     app.store.forget_image(&row.id).await?;
     app.events.tell(row.user_id, What::ImageDeleted(row.id));
     Ok(())

@@ -87,6 +87,7 @@ macro_rules! select {
         )
     };
 }
+pub(super) use select;
 
 impl Store {
     /// Adds an image that is to be saved. One of that name that failed makes room for it.
@@ -294,7 +295,7 @@ impl Store {
     }
 }
 
-fn image(row: &SqliteRow) -> Result<ImageRow, StoreError> {
+pub(super) fn image(row: &SqliteRow) -> Result<ImageRow, StoreError> {
     let text = |column| row.try_get::<&str, _>(column);
     let bytes = |column| row.try_get::<i64, _>(column).map(i64::cast_unsigned);
     Ok(ImageRow {

@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bollard::{
+    auth::DockerCredentials,
     models::{CreateImageInfo, ImageConfig},
     query_parameters::CreateImageOptionsBuilder,
 };
@@ -14,7 +15,10 @@ use oci_spec::distribution::Reference;
 use tokio::time::timeout;
 
 use super::{LOOK, OWN_BASE, OWN_IMAGES, PULL_SILENCE, engine};
-use crate::runtime::{Defaults, ImageId, Progress, RuntimeError, docker::engine::Engine};
+use crate::{
+    runtime::{Defaults, ImageId, Progress, RuntimeError, docker::engine::Engine},
+    save::registry,
+};
 
 /// What the engine gives processes when the image says nothing.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -25,7 +29,7 @@ pub(super) struct Places<'a> {
     /// All with a public name if it is `None`.
     pub(super) registries: Option<&'a [String]>,
     /// The site's own registry.
-    pub(super) own: Option<&'a str>,
+    pub(super) own: Option<&'a registry::Settings>,
 }
 
 /// The image that `reference` names, pulled only when it is not here.
@@ -37,8 +41,8 @@ pub(super) async fn ensure(
     progress: impl FnMut(Progress) + Send,
 ) -> Result<ImageId, RuntimeError> {
     let name = parse(reference)?;
-    let is_saved = places.own == Some(name.registry());
-    if !is_saved {
+    let own = places.own.filter(|own| own.address == name.registry());
+    if own.is_none() {
         allowed(&name, places.registries)?;
     }
     if let Some(before) = before
@@ -55,11 +59,28 @@ pub(super) async fn ensure(
             "it is an image of this machine's own, which has not been made here or was removed".to_owned();
         return Err(RuntimeError::ImageNotFound { image: reference.to_owned(), why });
     }
-    pull(engine, &name, progress).await?;
+    let login = login(own, reference).await?;
+    pull(engine, &name, login, progress).await?;
     look_up(engine, &name).await?.ok_or_else(|| RuntimeError::Download {
         image: reference.to_owned(),
         why: "it is not there after the download".to_owned(),
     })
+}
+
+/// How the engine signs in to the site's own registry.
+async fn login(
+    own: Option<&registry::Settings>,
+    reference: &str,
+) -> Result<Option<DockerCredentials>, RuntimeError> {
+    let Some(own) = own else { return Ok(None) };
+    let login = own.login().await;
+    let login = login.map_err(|why| RuntimeError::Download { image: reference.to_owned(), why })?;
+    Ok(login.map(|(username, password)| DockerCredentials {
+        username: Some(username),
+        password: Some(password),
+        serveraddress: Some(own.address.clone()),
+        ..DockerCredentials::default()
+    }))
 }
 
 /// The environment, user and directory of an image; `None` when it is gone.
@@ -124,11 +145,12 @@ async fn look_up(engine: &Engine, name: &str) -> Result<Option<ImageId>, Runtime
 async fn pull(
     engine: &Engine,
     name: &str,
+    login: Option<DockerCredentials>,
     mut progress: impl FnMut(Progress) + Send,
 ) -> Result<(), RuntimeError> {
     let docker = engine.docker().await?;
     let options = CreateImageOptionsBuilder::new().from_image(name).build();
-    let mut lines = std::pin::pin!(docker.create_image(Some(options), None, None));
+    let mut lines = std::pin::pin!(docker.create_image(Some(options), None, login));
     let mut layers = Layers::default();
     loop {
         let line = timeout(PULL_SILENCE, lines.next()).await.map_err(|_| silent(name, PULL_SILENCE))?;

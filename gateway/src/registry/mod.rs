@@ -1,0 +1,269 @@
+//! The site's registry, as the gateway asks it on behalf of people. Who asks, and whether they may, is not known here:
+//! `app/registry.rs` decides before anything is sent.
+//!
+//! Bodies pass through in pieces, both ways, at the pace of their receiver. What the registry answers is passed on as
+//! it is, but for where it says that it is, and what it says about this site's own login.
+
+pub(crate) mod manifest;
+pub(crate) mod path;
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use http::{HeaderMap, HeaderName, Method, StatusCode, header};
+
+use self::manifest::Manifest;
+use crate::{config::Config, listen::tls};
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// The longest silence of a registry, or of whoever sends to it, that is still believed to be at work.
+const SILENCE_LIMIT: Duration = Duration::from_mins(2);
+/// How often it is looked whether an upload moves.
+const LOOK: Duration = Duration::from_secs(5);
+/// The largest manifest: what registries and clients have agreed on.
+pub(crate) const MANIFEST_MAX: usize = 4 << 20;
+
+const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
+const UPLOAD: HeaderName = HeaderName::from_static("docker-upload-uuid");
+/// What of a request the registry has to know, and of an answer the client.
+const THERE: [HeaderName; 6] = [
+    header::ACCEPT,
+    header::CONTENT_LENGTH,
+    header::CONTENT_RANGE,
+    header::CONTENT_TYPE,
+    header::IF_NONE_MATCH,
+    header::RANGE,
+];
+const BACK: [HeaderName; 8] = [
+    header::ACCEPT_RANGES,
+    header::CONTENT_LENGTH,
+    header::CONTENT_RANGE,
+    header::CONTENT_TYPE,
+    header::ETAG,
+    header::RANGE,
+    DIGEST,
+    UPLOAD,
+];
+
+/// The way to the site's registry.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    /// Scheme, host and port.
+    base: String,
+    /// A name and the file with the password, which is read each time: passwords change.
+    login: Option<(String, PathBuf)>,
+    clients: OnceLock<Clients>,
+}
+
+#[derive(Debug)]
+struct Clients {
+    asking: reqwest::Client,
+    /// An upload may take as long as it takes, as long as it moves.
+    sending: reqwest::Client,
+}
+
+/// What is asked of a registry.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    pub(crate) method: Method,
+    /// Below `/v2/`.
+    pub(crate) path: String,
+    pub(crate) query: Option<String>,
+    pub(crate) headers: HeaderMap,
+}
+
+/// What it answers, as it is to be passed on.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    body: reqwest::Response,
+}
+
+/// Why it has not answered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoAnswer {
+    #[error("this site's registry does not answer")]
+    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("this site's registry does not accept the gateway's login")]
+    Login,
+    #[error("nothing came for {} s", SILENCE_LIMIT.as_secs())]
+    Silent,
+    #[error("this site's registry does not answer as a registry does: {0}")]
+    Odd(&'static str),
+}
+
+impl Ask {
+    pub(crate) fn new(method: Method, path: String) -> Self {
+        Self { method, path, query: None, headers: HeaderMap::new() }
+    }
+
+    /// With those of a client's headers that matter.
+    pub(crate) fn with_headers_of(mut self, headers: &HeaderMap) -> Self {
+        copy(&THERE, headers, &mut self.headers);
+        self
+    }
+}
+
+impl Answer {
+    pub(crate) fn into_body(self) -> impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static {
+        self.body.bytes_stream()
+    }
+
+    /// The digest that the registry gives to what was pushed.
+    pub(crate) fn digest(&self) -> Option<&str> {
+        self.headers.get(DIGEST)?.to_str().ok()
+    }
+
+    async fn into_bytes(self, limit: usize) -> Result<Bytes, NoAnswer> {
+        let mut pieces = std::pin::pin!(self.into_body());
+        let mut all = Vec::new();
+        while let Some(piece) = pieces.next().await {
+            all.extend_from_slice(&piece.map_err(|error| NoAnswer::Unreachable(error.into()))?);
+            if all.len() > limit {
+                return Err(NoAnswer::Odd("a manifest is too long"));
+            }
+        }
+        Ok(all.into())
+    }
+}
+
+impl Registry {
+    pub(crate) fn new(config: &Config) -> Option<Self> {
+        let address = config.registry.as_deref()?;
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        let host = host.trim_matches(['[', ']']);
+        let is_here = host == "localhost"
+            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+        let scheme = if is_here { "http" } else { "https" };
+        let login = config.registry_login.clone();
+        Some(Self { base: format!("{scheme}://{address}"), login, clients: OnceLock::new() })
+    }
+
+    /// Asks without sending anything.
+    pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, NoAnswer> {
+        let request = self.request(|clients| &clients.asking, ask).await?;
+        self.answer(request.send().await)
+    }
+
+    /// Asks with a body that comes in pieces.
+    pub(crate) async fn send<S, E>(&self, ask: Ask, body: S) -> Result<Answer, NoAnswer>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
+    {
+        let begun = Instant::now();
+        let moved = Arc::new(AtomicU64::new(0));
+        let note = Arc::clone(&moved);
+        let body = body.inspect(move |_| note.store(millis(begun), Ordering::Relaxed));
+        let request = self.request(|clients| &clients.sending, ask).await?;
+        let sending = request.body(reqwest::Body::wrap_stream(body)).send();
+        let silent = async {
+            let limit = u64::try_from(SILENCE_LIMIT.as_millis()).unwrap_or(u64::MAX);
+            while millis(begun).saturating_sub(moved.load(Ordering::Relaxed)) < limit {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            answer = sending => self.answer(answer),
+            () = silent => Err(NoAnswer::Silent),
+        }
+    }
+
+    /// A manifest by its digest; `None` if it is not there.
+    pub(crate) async fn manifest(
+        &self,
+        repository: &str,
+        digest: &str,
+    ) -> Result<Option<Manifest>, NoAnswer> {
+        let mut ask = Ask::new(Method::GET, format!("{repository}/manifests/{digest}"));
+        for kind in manifest::KINDS {
+            ask.headers.append(header::ACCEPT, http::HeaderValue::from_static(kind));
+        }
+        let answer = self.ask(ask).await?;
+        match answer.status {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND => return Ok(None),
+            _ => return Err(NoAnswer::Odd("it does not give a manifest")),
+        }
+        let bytes = answer.into_bytes(MANIFEST_MAX).await?;
+        Manifest::read(&bytes).map(Some).map_err(|_| NoAnswer::Odd("a manifest cannot be read"))
+    }
+
+    async fn request(
+        &self,
+        which: impl Fn(&Clients) -> &reqwest::Client,
+        ask: Ask,
+    ) -> Result<reqwest::RequestBuilder, NoAnswer> {
+        let query = ask.query.map(|query| format!("?{query}")).unwrap_or_default();
+        let url = format!("{}/v2/{}{query}", self.base, ask.path);
+        let request = which(self.clients()?).request(ask.method, url).headers(ask.headers);
+        let Some((user, file)) = &self.login else { return Ok(request) };
+        let password = tokio::fs::read_to_string(file).await.map_err(|error| {
+            tracing::error!(file = %file.display(), %error, "the registry's password cannot be read");
+            NoAnswer::Login
+        })?;
+        Ok(request.basic_auth(user, Some(password.trim_end())))
+    }
+
+    fn answer(&self, answer: reqwest::Result<reqwest::Response>) -> Result<Answer, NoAnswer> {
+        let body = answer.map_err(|error| NoAnswer::Unreachable(error.into()))?;
+        let status = body.status();
+        if status == StatusCode::UNAUTHORIZED {
+            return Err(NoAnswer::Login);
+        }
+        let mut headers = HeaderMap::new();
+        copy(&BACK, body.headers(), &mut headers);
+        if let Some(location) = body.headers().get(header::LOCATION) {
+            let here = location.to_str().ok().and_then(|location| self.below(location));
+            let here = here.ok_or(NoAnswer::Odd("it leads elsewhere"))?;
+            headers.insert(header::LOCATION, here);
+        }
+        Ok(Answer { status, headers, body })
+    }
+
+    /// A place of the registry as it is called behind the gateway.
+    fn below(&self, location: &str) -> Option<http::HeaderValue> {
+        let path = location.strip_prefix(&self.base).unwrap_or(location);
+        (path.starts_with("/v2/")).then(|| path.parse().ok()).flatten()
+    }
+
+    fn clients(&self) -> Result<&Clients, NoAnswer> {
+        if let Some(clients) = self.clients.get() {
+            return Ok(clients);
+        }
+        let unreachable = |error: reqwest::Error| NoAnswer::Unreachable(error.into());
+        let tls = tls::client().map_err(|error| NoAnswer::Unreachable(error.into()))?;
+        let builder = || {
+            reqwest::Client::builder()
+                .tls_backend_preconfigured(tls.clone())
+                .connect_timeout(CONNECT_LIMIT)
+                .user_agent(concat!("berth/", env!("CARGO_PKG_VERSION")))
+                .no_proxy()
+        };
+        // Registries that keep blobs elsewhere send who asks for one there; the gateway follows for its clients.
+        let asking = builder().read_timeout(SILENCE_LIMIT).build().map_err(unreachable)?;
+        let sending = builder().redirect(reqwest::redirect::Policy::none()).build().map_err(unreachable)?;
+        Ok(self.clients.get_or_init(|| Clients { asking, sending }))
+    }
+}
+
+fn copy(names: &[HeaderName], from: &HeaderMap, to: &mut HeaderMap) {
+    for name in names {
+        for value in from.get_all(name) {
+            to.append(name, value.clone());
+        }
+    }
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

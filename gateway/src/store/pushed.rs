@@ -1,0 +1,107 @@
+//! Images that users pushed to the registry themselves, in the table of images. They are whole when they come here.
+
+use gateway_api::{ImageId, image::ImageState};
+use sqlx::Row as _;
+
+use super::{
+    ImageRow, Line, Store, StoreError, UserId, audit,
+    images::{image, select},
+    now, readable,
+};
+
+/// An image that the registry has.
+#[derive(Debug)]
+pub(crate) struct PushedImage<'a> {
+    pub(crate) user: UserId,
+    pub(crate) repository: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) tag: &'a str,
+    pub(crate) digest: &'a str,
+    pub(crate) size_bytes: u64,
+    pub(crate) layers: u32,
+}
+
+/// What became of a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    Yes(ImageId),
+    /// One of that name is being saved or deleted.
+    Busy,
+    UserGone,
+}
+
+impl Store {
+    /// Lists a pushed image, in the place of one of that name. What was shared stays shared; what an admin has put on
+    /// the platform's list was another image, if this one differs.
+    pub(crate) async fn put_pushed_image(
+        &self,
+        new: &PushedImage<'_>,
+        line: &Line,
+    ) -> Result<Pushed, StoreError> {
+        let mut change = self.change().await?;
+        let before = sqlx::query("select id, phase from images where user_id = ? and name = ? and tag = ?")
+            .bind(new.user.0)
+            .bind(new.name)
+            .bind(new.tag)
+            .fetch_optional(&mut *change)
+            .await?;
+        let id = match before {
+            None => ImageId::new(),
+            Some(row) if matches!(row.try_get("phase")?, "saving" | "deleting") => return Ok(Pushed::Busy),
+            Some(row) => readable(row.try_get::<&str, _>("id")?.parse())?,
+        };
+        let done = sqlx::query(
+            "insert into images (id, user_id, repository, name, tag, message, parent, exclude, share, stop, state,
+                                 phase, settled, digest, size_bytes, added_bytes, layers, created_at)
+             select ?1, id, ?3, ?4, ?5, '', '', '[]', 'me', 0, ?6, 'ready', 1, ?7, ?8, ?8, ?9, ?10
+             from users where id = ?2 and removed_at is null
+             on conflict do update set
+                 platform = platform and digest is excluded.digest,
+                 proposed = proposed and digest is excluded.digest,
+                 message = '', instance_id = null, instance_name = null, parent = '', exclude = '[]', stop = 0,
+                 state = excluded.state, phase = 'ready', settled = 1, digest = excluded.digest,
+                 size_bytes = excluded.size_bytes, added_bytes = excluded.added_bytes, layers = excluded.layers,
+                 created_at = excluded.created_at",
+        )
+        .bind(id.as_str())
+        .bind(new.user.0)
+        .bind(new.repository)
+        .bind(new.name)
+        .bind(new.tag)
+        .bind(readable(serde_json::to_string(&ImageState::Ready))?)
+        .bind(new.digest)
+        .bind(new.size_bytes.cast_signed())
+        .bind(new.layers)
+        .bind(now())
+        .execute(&mut *change)
+        .await?;
+        if done.rows_affected() == 0 {
+            return Ok(Pushed::UserGone);
+        }
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
+        Ok(Pushed::Yes(id))
+    }
+
+    /// All images of one repository.
+    pub(crate) async fn images_in(&self, repository: &str) -> Result<Vec<ImageRow>, StoreError> {
+        let rows = sqlx::query(select!("where repository = ? order by tag"))
+            .bind(repository)
+            .fetch_all(&self.pool)
+            .await?;
+        rows.iter().map(image).collect()
+    }
+
+    /// Whether another image of the same repository is the same, so that the registry has to keep it.
+    pub(crate) async fn has_twin(&self, row: &ImageRow) -> Result<bool, StoreError> {
+        let found = sqlx::query(
+            "select 1 from images where repository = ? and digest = ? and id <> ? and phase <> 'deleting' limit 1",
+        )
+        .bind(&row.repository)
+        .bind(&row.digest)
+        .bind(row.id.as_str())
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(found.is_some())
+    }
+}
