@@ -83,7 +83,7 @@ function isOurs(url) {
   return url === '' || url.startsWith(site.url)
 }
 
-const UNREACHABLE = /net::ERR_(CONNECTION|EMPTY|INCOMPLETE|INTERNET_DISCONNECTED)|WebSocket connection to/
+const UNREACHABLE = /net::ERR_(FAILED|CONNECTION|EMPTY|INCOMPLETE|INTERNET_DISCONNECTED)|WebSocket connection to/
 
 function watch(page, { gatewayGoes, sessionEnds }) {
   const errors = []

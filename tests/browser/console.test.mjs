@@ -105,3 +105,21 @@ test('a wrong password is refused with a sentence', async () => {
     await shoot('1-refused')
   })
 })
+
+
+test('files that a changing network drops are asked for again', async () => {
+  await inBrowser('dropped', { locale: 'en-GB', gatewayGoes: true }, async (page) => {
+    // Each of these once: a part of the first page, its words, and a page that is fetched when it is opened.
+    const dropped = new Set()
+    await page.route(/\/assets\/(theme|en|instances)-[^/]*\.js$/, (route) => {
+      const url = route.request().url()
+      if (dropped.has(url)) return route.continue()
+      dropped.add(url)
+      return route.abort('failed')
+    })
+    await signIn(page)
+    await page.getByRole('link', { name: 'Instances', exact: true }).click()
+    await page.getByRole('heading', { name: 'Instances', level: 1 }).waitFor()
+    assert(dropped.size >= 3, `dropped only ${[...dropped].join(', ')}`)
+  })
+})

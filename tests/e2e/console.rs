@@ -6,7 +6,7 @@ use std::{
 };
 
 use tests::{
-    OrFail as _, Setup, World,
+    LIMIT, OrFail as _, Setup, World,
     engine::{LocalImage, put_busybox},
     wait_until,
 };
@@ -54,12 +54,24 @@ fn walking_for(world: &World, name: &str, limit: Duration) -> impl Future<Output
         .env("SIGNALS", world.data())
         .kill_on_drop(true);
     async move {
+        wait_until("the machine's networks are at rest", LIMIT, async || networks_at_rest().then_some(()))
+            .await;
         let output = tokio::time::timeout(limit, node.output()).await;
         let output = output.or_fail("wait for the browser").or_fail("run node");
         let told = String::from_utf8_lossy(&output.stdout);
         let more = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{told}\n{more}");
     }
+}
+
+/// Whether no address of this machine is still on trial, as those of a new instance's network are for a second or two:
+/// when the trial ends, browsers drop what they load.
+fn networks_at_rest() -> bool {
+    const ON_TRIAL: u32 = 0x40;
+    let addresses = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+    let flags =
+        |line: &str| line.split_whitespace().nth(4).and_then(|flags| u32::from_str_radix(flags, 16).ok());
+    addresses.lines().filter_map(flags).all(|flags| flags & ON_TRIAL == 0)
 }
 
 /// A running instance, with room for what is run in it.

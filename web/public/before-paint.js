@@ -14,4 +14,24 @@
   }
   document.documentElement.setAttribute('data-mantine-color-scheme', scheme)
   if (language) document.documentElement.lang = language
+
+  // A network that changes drops what is on its way. A page that lacks a file before it has drawn anything is loaded
+  // again, a few times. What is missing later, `src/util/later.ts` asks for again.
+  window.addEventListener(
+    'error',
+    function (event) {
+      var file = event.target
+      if (!(file instanceof HTMLScriptElement || file instanceof HTMLLinkElement)) return
+      if (document.getElementById('root')?.hasChildNodes()) return
+      try {
+        var tries = Number(sessionStorage.getItem('berth.load-tries'))
+        if (tries >= 5) return
+        sessionStorage.setItem('berth.load-tries', String(tries + 1))
+        setTimeout(() => location.reload(), 300)
+      } catch {
+        // Without storage nobody counts, and the page could be loaded for ever.
+      }
+    },
+    true,
+  )
 })()

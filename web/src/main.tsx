@@ -88,6 +88,16 @@ async function start() {
       </QueryClientProvider>
     </StrictMode>,
   )
+  forgetTries()
+}
+
+/** All files of the page are here: `before-paint.js` counts anew when one is missing. */
+function forgetTries() {
+  try {
+    sessionStorage.removeItem('berth.load-tries')
+  } catch {
+    // Storage can be forbidden; then nobody counts.
+  }
 }
 
 void start()

@@ -13,7 +13,6 @@ import {
   useRouter,
   useSearch,
 } from '@tanstack/react-router'
-import { type ComponentType, lazy } from 'react'
 
 import { ApiError } from './api/client'
 import { meQuery } from './api/session'
@@ -32,6 +31,7 @@ import type { NewJobSearch } from './pages/jobs/new'
 import { LoginPage, type LoginSearch } from './pages/login'
 import { NotFoundPage } from './pages/not-found'
 import { folderProblem } from './util/folder'
+import { later } from './util/later'
 import {
   isAdminSection,
   isImageGroup,
@@ -40,11 +40,6 @@ import {
   isSettingsSection,
   paths,
 } from './util/path-builder'
-
-/** A part of the console that comes with the first visit to it; asked for twice, as a network may change just then. */
-function later<P>(load: () => Promise<{ default: ComponentType<P> }>) {
-  return lazy(() => load().catch(load))
-}
 
 // The first page is Home.
 const InstancesPage = later(async () => ({ default: (await import('./pages/instances')).InstancesPage }))

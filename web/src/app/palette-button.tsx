@@ -1,13 +1,14 @@
 import { ActionIcon, Kbd, Tooltip } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import type { Me } from '../api/types'
 import { IconSearch } from '../ui/icons'
+import { later } from '../util/later'
 
 // Few open it, so few load it.
-const CommandPalette = lazy(async () => ({ default: (await import('./command-palette')).CommandPalette }))
+const CommandPalette = later(async () => ({ default: (await import('./command-palette')).CommandPalette }))
 
 /** Opens the command palette: by Ctrl K, or by hand. */
 export function PaletteButton({ me }: { me: Me }) {

@@ -5,6 +5,7 @@
 import i18next from 'i18next'
 import { initReactI18next } from 'react-i18next'
 
+import { fetchPart } from '../util/later'
 import type { resources as english } from './en'
 
 /** Each language is named in itself: someone who cannot read this page must still find the way out. */
@@ -48,7 +49,7 @@ export function preferredLanguage(browserLanguages: readonly string[]): Language
 
 async function load(language: Language) {
   if (i18next.hasResourceBundle(language, 'common')) return
-  const { resources } = language === 'zh-CN' ? await import('./zh-CN') : await import('./en')
+  const { resources } = await fetchPart(() => (language === 'zh-CN' ? import('./zh-CN') : import('./en')))
   for (const [namespace, texts] of Object.entries(resources)) {
     i18next.addResourceBundle(language, namespace, texts)
   }

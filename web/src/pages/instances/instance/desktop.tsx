@@ -11,7 +11,7 @@ import {
   Tooltip,
 } from '@mantine/core'
 import { useFullscreenElement, useMediaQuery } from '@mantine/hooks'
-import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react'
+import { Suspense, useCallback, useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../../app/trouble'
@@ -21,12 +21,13 @@ import type { Instance } from '../../../api/types'
 import type { DesktopHandle, DesktopSize } from '../../../ui/desktop-view'
 import { IconClipboard, IconFullScreen, IconKeyboard } from '../../../ui/icons'
 import { Backoff } from '../../../util/backoff'
+import { later } from '../../../util/later'
 import { AppStart } from './app-start'
 import { Tool } from './app-toolbar'
 import { NotNow } from './not-now'
 import { useApp } from './use-app'
 
-const DesktopView = lazy(() =>
+const DesktopView = later(() =>
   import('../../../ui/desktop-view').then((module) => ({ default: module.DesktopView })),
 )
 

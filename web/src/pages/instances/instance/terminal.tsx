@@ -1,6 +1,6 @@
 import { Alert, Button, Group, Skeleton, Stack, Switch, Text, Tooltip } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useCallback, useRef, useState } from 'react'
+import { Suspense, useCallback, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../../app/trouble'
@@ -11,11 +11,12 @@ import { MONOSPACE } from '../../../theme'
 import { IconRestart } from '../../../ui/icons'
 import { KeyBar } from '../../../ui/key-bar'
 import type { TermHandle, TermScreen } from '../../../ui/term-view'
+import { later } from '../../../util/later'
 import { never } from '../../../util/never'
 import { NotNow } from './not-now'
 import { TerminalStrip } from './terminal-strip'
 
-const TermView = lazy(() => import('../../../ui/term-view').then((module) => ({ default: module.TermView })))
+const TermView = later(() => import('../../../ui/term-view').then((module) => ({ default: module.TermView })))
 
 interface Props {
   instance: Instance
