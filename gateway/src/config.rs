@@ -196,7 +196,7 @@ impl Config {
             registry: reader.text("registry", Some("BERTH_REGISTRY"), None),
             registry_login: take_registry_login(data, reader),
             dangerous_plain_http: reader.flag("dangerous_plain_http"),
-            keep_removed_days: u32::try_from(reader.number("keep_removed_days", 30, 0..=36_500))
+            keep_removed_days: u32::try_from(reader.number("keep_removed_days", 30, 1..=36_500))
                 .unwrap_or(30),
             tls: take_tls(data, reader),
             settings: Vec::new(),

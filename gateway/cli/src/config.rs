@@ -45,21 +45,7 @@ impl Config {
     fn save_to(&self, path: &Path) -> anyhow::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let text = toml::to_string(self)?;
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}", std::process::id()));
-        let unfinished = folder.join(name);
-        // One that a killed process of the same number left behind is in the way.
-        let _ = fs::remove_file(&unfinished);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-        let written = file
-            .write_all(text.as_bytes())
-            .and_then(|()| file.sync_all())
-            .and_then(|()| fs::rename(&unfinished, path));
-        if written.is_err() {
-            let _ = fs::remove_file(&unfinished);
-        }
-        Ok(written?)
+        Ok(write_whole(path, &toml::to_string(self)?)?)
     }
 
     /// The gateway and the token to speak with: the environment's before the file's.
@@ -68,6 +54,24 @@ impl Config {
         let same = self.url.is_some_and(|kept| canonical(&kept) == canonical(&url));
         Some((url, token.or(self.token.filter(|_| same))))
     }
+}
+
+/// Writes a file that is there as it was, or whole: never a part of it. What a link leads to is written, not the link.
+pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut unfinished = path.clone().into_os_string();
+    unfinished.push(format!(".{}", std::process::id()));
+    // One that a killed process of the same number left behind is in the way.
+    let _ = fs::remove_file(&unfinished);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&unfinished, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
 }
 
 /// A client for the gateway that is signed in to.

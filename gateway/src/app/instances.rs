@@ -245,7 +245,9 @@ impl App {
     /// By name, slug or id; what the caller may not see is not there.
     pub(super) async fn find(&self, caller: &Caller, name: &str) -> Result<InstanceRow, Error> {
         let row = if let Ok(id) = name.parse::<InstanceId>() {
-            self.store.instance(&id).await?
+            // An id may be anybody's: whether it exists is not to be told by how long the answer takes.
+            let row = self.store.instance(&id).await?;
+            Some(row.ok_or_else(|| policy::missing(caller, "instance", name))?)
         } else if let Some((job, task)) = name.split_once('/') {
             self.store
                 .instance_by_slug(caller.user.id, &task_slug(job, task).ok_or_else(|| not_found(name))?)

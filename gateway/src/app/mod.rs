@@ -132,7 +132,7 @@ impl App {
             challenges: Challenges::default(),
             passwords: Passwords::new()?,
             limits: SignInLimits::default(),
-            live: Live::default(),
+            live: Live::new(config.limits.connections_max),
             registry: Registry::new(&config),
             contents: Contents::default(),
             listing: RwLock::default(),

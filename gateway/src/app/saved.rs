@@ -259,7 +259,7 @@ impl App {
         match row {
             Some(row) if policy::may_see_image(caller, &row) => Ok(row),
             Some(_) => Err(Error::hidden("image", text)),
-            None => Err(not_found(text)),
+            None => Err(policy::missing(caller, "image", text)),
         }
     }
 }

@@ -36,11 +36,16 @@ pub(crate) enum Kind {
     Process,
     Log,
     Events,
+    /// A WebSocket of an app.
+    App,
+    Ssh,
 }
 
 /// The keys that hold connections open. Cheap to clone.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Live {
+    /// How many connections the gateway takes at each door.
+    places: usize,
     keys: Arc<Mutex<HashMap<TokenHash, Entry>>>,
     /// How many each user has open.
     counts: Arc<Mutex<HashMap<(UserId, Kind), usize>>>,
@@ -66,11 +71,12 @@ pub(crate) struct Connection {
 }
 
 impl Kind {
-    /// The most that one user has open.
-    const fn limit(self) -> usize {
+    /// The most that one user has open, of so many places in all: nobody takes more than half of them.
+    const fn limit(self, places: usize) -> usize {
         match self {
             Self::Process => 256,
             Self::Log | Self::Events => 32,
+            Self::App | Self::Ssh => places / 2,
         }
     }
 
@@ -79,33 +85,45 @@ impl Kind {
             Self::Process => "terminals, processes and ports",
             Self::Log => "logs",
             Self::Events => "streams of events",
+            Self::App => "connections to apps",
+            Self::Ssh => "SSH connections",
         }
     }
 }
 
 impl Live {
+    pub(crate) fn new(places: usize) -> Self {
+        Self {
+            places,
+            keys: Arc::default(),
+            counts: Arc::default(),
+            look: Arc::default(),
+            losses: Arc::default(),
+        }
+    }
+
     /// Notes one more connection of `caller`, unless there are too many of that kind already.
-    pub(crate) fn open_one(&self, caller: &Caller, kind: Kind) -> Result<Connection, Error> {
-        let key = (caller.user.id, kind);
+    pub(crate) fn open(&self, caller: &Caller, kind: Kind) -> Result<Connection, Error> {
+        self.open_by(*caller.key_hash(), caller.user.id, kind)
+    }
+
+    /// The same for a key of `user`'s.
+    pub(crate) fn open_by(&self, key: TokenHash, user: UserId, kind: Kind) -> Result<Connection, Error> {
+        let limit = kind.limit(self.places);
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(key).or_default();
-        if *count >= kind.limit() {
-            return Err(Error::TooManyOpen { what: kind.words(), limit: kind.limit() });
+        let count = counts.entry((user, kind)).or_default();
+        if *count >= limit {
+            return Err(Error::TooManyOpen { what: kind.words(), limit });
         }
         *count += 1;
         drop(counts);
-        let mut connection = self.open(caller);
-        connection.counted = Some(key);
+        let mut connection = self.watch(key);
+        connection.counted = Some((user, kind));
         Ok(connection)
     }
 
-    /// Notes a connection of `caller`.
-    pub(crate) fn open(&self, caller: &Caller) -> Connection {
-        self.open_by(*caller.key_hash())
-    }
-
-    /// Notes a connection that a key opened.
-    pub(crate) fn open_by(&self, key: TokenHash) -> Connection {
+    /// Watches a key for what takes no place of its own, such as an answer that is on its way.
+    pub(crate) fn watch(&self, key: TokenHash) -> Connection {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = keys.entry(key).or_default();
         entry.connections += 1;

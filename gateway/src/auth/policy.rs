@@ -173,7 +173,7 @@ fn oversees(user: &User, group: GroupId) -> bool {
 }
 
 /// The same answer, and the same work, whether it is there or not. Only of an admin is it known that it is not.
-fn missing(caller: &Caller, kind: &'static str, name: &str) -> Error {
+pub(crate) fn missing(caller: &Caller, kind: &'static str, name: &str) -> Error {
     match caller.user.role {
         Role::Admin => Error::not_found(kind, name),
         Role::Leader | Role::User => Error::hidden(kind, name),

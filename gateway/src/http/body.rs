@@ -1,5 +1,7 @@
 //! JSON bodies and query strings, read so that every mistake gets our own sentence.
 
+use std::time::Duration;
+
 use axum::{
     extract::{FromRequest, FromRequestParts, Query, Request},
     response::{IntoResponse, Response},
@@ -13,6 +15,8 @@ use crate::error::Error;
 
 /// The longest body that the API reads.
 pub(super) const LIMIT: usize = 256 << 10;
+/// How long all of it may take, whoever sends it: it is read before anybody has signed in.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// The longest body with a job file in it: quoted it can be twice as long as it is.
 pub(super) const JOB_LIMIT: usize = 2 * jobfile::LARGEST_BYTES + (64 << 10);
@@ -35,7 +39,10 @@ impl<S: Send + Sync, T: DeserializeOwned, const MOST: usize> FromRequest<S> for 
         if !json {
             return Err(bad("its content type must be `application/json`", None));
         }
-        let body = http_body_util::Limited::new(request.into_body(), MOST).collect().await;
+        let body = http_body_util::Limited::new(request.into_body(), MOST).collect();
+        let body = tokio::time::timeout(TIME_LIMIT, body)
+            .await
+            .map_err(|_| bad("it took too long to arrive", None))?;
         let body = body.map_err(|error| {
             if error.is::<http_body_util::LengthLimitError>() {
                 Error::BodyTooLarge { limit: MOST }

@@ -30,7 +30,7 @@ pub(super) async fn events(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Error> {
     let news = app.events.listen();
     let stopping = app.tasks.stopping();
-    let open = Arc::new(app.live.open_one(&caller, Kind::Events)?);
+    let open = Arc::new(app.live.open(&caller, Kind::Events)?);
     let stream = stream::unfold((news, true), move |(mut news, first)| {
         let (stopping, open, me) = (stopping.clone(), Arc::clone(&open), caller.user.id);
         async move {

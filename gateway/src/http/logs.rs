@@ -46,6 +46,7 @@ pub(super) async fn read(
     Ask(ask): Ask<Tail>,
 ) -> Result<Response, Error> {
     let grant = app.grant(&caller, &name, Action::Logs).await?;
+    let open = app.live.open(&caller, Kind::Log)?;
     let tail = ask.tail.unwrap_or(TAIL_DEFAULT);
     let mut records = Box::pin(app.cluster.envd.logs(grant.id(), Some(tail), false));
     // What goes wrong shows itself before the first record: then there is still time for a proper error.
@@ -55,6 +56,7 @@ pub(super) async fn read(
         None => None,
     };
     let bytes = stream::iter(first).chain(records).map_ok(|(_, bytes)| bytes);
+    let bytes = bytes.take_until(async move { open.ended().await });
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], Body::from_stream(bytes)).into_response())
 }
 

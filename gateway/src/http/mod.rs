@@ -86,12 +86,16 @@ struct Description;
 pub(crate) async fn serve(door: Door, apps: Option<Door>, app: Arc<App>) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
     let (tasks, told) = (app.tasks.clone(), app.tasks.stopping());
     tasks.spawn("signals", async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            () = told.cancelled() => {}
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                () = told.cancelled() => break,
+                _ = hang_up.recv() => tracing::warn!("SIGHUP changes nothing here: restart to read the settings again"),
+            }
         }
         tracing::info!("stopping");
         service::stopping();

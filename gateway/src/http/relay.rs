@@ -98,7 +98,7 @@ pub(super) fn accept<F: Future<Output = ()> + Send + 'static>(
     upgrade: WebSocketUpgrade,
     work: impl FnOnce(WebSocket) -> F + Send + 'static,
 ) -> Result<Response, Error> {
-    let open = app.live.open_one(caller, kind)?;
+    let open = app.live.open(caller, kind)?;
     let tasks = app.tasks.clone();
     let upgrade = upgrade.max_message_size(MESSAGE_MAX).max_frame_size(MESSAGE_MAX);
     Ok(upgrade.on_upgrade(move |socket| tasks.owned(open.during(work(socket)))))

@@ -106,7 +106,7 @@ pub(super) async fn restore(
 #[utoipa::path(post, path = "/users/{name}/password", operation_id = "reset_password", params(
     ("name" = String, Path),
 ), responses(
-    (status = 200, body = NewPassword, description = "a random password, shown this once; sessions and tokens have ended"),
+    (status = 200, body = NewPassword, description = "a random password, shown this once; sessions, tokens and SSH keys have ended"),
     (status = 401, body = Problem),
     (status = 403, body = Problem),
     (status = 404, body = Problem),

@@ -52,7 +52,7 @@ impl Body for AnswerBody {
         }
         let (live, key) = (&watched.live, watched.key);
         let ended = watched.ended.get_or_insert_with(|| {
-            let connection = live.open_by(key);
+            let connection = live.watch(key);
             Box::pin(async move { connection.ended().await })
         });
         ended.as_mut().poll(context).map(|()| Some(Err("the visitor's session has ended".into())))

@@ -19,7 +19,10 @@ use super::{
     upstream::{AppBody, NoAnswer, Target},
 };
 use crate::{
-    auth::{live::Connection, token::Token},
+    auth::{
+        live::{Connection, Kind},
+        token::Token,
+    },
     error::Error,
     listen::{Raw, RequestBody},
 };
@@ -86,7 +89,7 @@ impl Proxy {
         );
         match (from_browser, from_app) {
             (Some(from_browser), Some(from_app)) => {
-                self.relay(visitor, from_browser, from_app);
+                self.relay(visitor, from_browser, from_app)?;
                 let (mut head, _) = response.into_parts();
                 head.extensions.clear();
                 Ok(Ok(Response::from_parts(head, AnswerBody::Text(None))))
@@ -115,17 +118,17 @@ impl Proxy {
         if let Ok(answered) = tokio::time::timeout(SOON, &mut sending).await {
             return answered;
         }
-        let open = self.app.live.open_by(visitor.key);
+        let open = self.app.live.watch(visitor.key);
         tokio::select! {
             answered = &mut sending => answered,
             () = open.ended() => Err(NoAnswer::Ended),
-            () = tokio::time::sleep(ANSWER_LIMIT) => Err(NoAnswer::Ended),
+            () = tokio::time::sleep(ANSWER_LIMIT) => Err(NoAnswer::TooSlow),
         }
     }
 
     /// Copies bytes between browser and app from here on, until one of them or the visitor's key ends.
-    fn relay(&self, visitor: &Visitor, from_browser: OnUpgrade, from_app: OnUpgrade) {
-        let open = self.app.live.open_by(visitor.key);
+    fn relay(&self, visitor: &Visitor, from_browser: OnUpgrade, from_app: OnUpgrade) -> Result<(), Error> {
+        let open = self.app.live.open_by(visitor.key, visitor.session.instance.user_id, Kind::App)?;
         let stopping = self.app.tasks.stopping();
         self.app.tasks.spawn("app upgrade", async move {
             let both = Box::pin(async { tokio::try_join!(from_browser, from_app) });
@@ -135,6 +138,7 @@ impl Proxy {
                 () = stopping.cancelled() => {}
             }
         });
+        Ok(())
     }
 
     /// Whether a request carries a key to the console. Apps have tokens of their own, of any shape.

@@ -198,6 +198,9 @@ impl Proxy {
         };
         match self.forward(visit, visitor, addresses, port, request).await? {
             Ok(answer) => Ok(answer),
+            Err(NoAnswer::Ended) => {
+                Ok(self.say(visit, &View::sign_in(visit.language, visit.entrance(addresses))))
+            }
             Err(no_answer) => {
                 let view = self.why_not(visit.language, visitor, &no_answer).await?;
                 Ok(self.say(visit, &view))

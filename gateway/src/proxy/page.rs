@@ -186,6 +186,15 @@ impl View {
         Self { poll: true, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, title, text) }
     }
 
+    pub(super) fn too_slow(language: Language) -> Self {
+        let title = language.pick("The app takes too long to answer", "应用响应时间过长");
+        let text = language.pick(
+            "It has the request, and may still be busy with it. Look at its log, or open it again.",
+            "请求已送达，应用可能仍在处理。请查看应用日志，或重新打开。",
+        );
+        Self::new(StatusCode::GATEWAY_TIMEOUT, title, text)
+    }
+
     pub(super) fn agent_unreachable(language: Language, why: &str) -> Self {
         let title = language.pick("The instance does not answer", "实例没有响应");
         let text = match language {

@@ -103,6 +103,7 @@ impl Proxy {
             NoAnswer::Agent(error) => Ok(View::agent_unreachable(language, &error.to_string())),
             NoAnswer::Broken(error) => Ok(View::broken(language, app, &error.to_string())),
             NoAnswer::Ended => Ok(View::trouble(language)),
+            NoAnswer::TooSlow => Ok(View::too_slow(language)),
             NoAnswer::NothingListens => Ok(match self.look(language, visitor, false).await? {
                 Ok(_) => View::broken(language, app, "it closed the connection"),
                 Err(view) => view,

@@ -69,8 +69,10 @@ pub(super) enum NoAnswer {
     Agent(AgentError),
     #[error("it does not speak HTTP as it should: {0}")]
     Broken(#[source] hyper::Error),
-    #[error("nobody waits for it any more")]
+    #[error("the visitor's session has ended")]
     Ended,
+    #[error("it took too long")]
+    TooSlow,
 }
 
 impl Default for Upstreams {
@@ -89,7 +91,7 @@ impl Upstreams {
         mut request: Request<RequestBody>,
     ) -> Result<Response<AppBody>, NoAnswer> {
         let reusable = super::headers::upgrade_of(request.headers()).is_none();
-        while let Some(mut sender) = self.free(&target).filter(|_| reusable) {
+        while reusable && let Some(mut sender) = self.free(&target) {
             match sender.try_send_request(request).await {
                 Ok(response) => return Ok(self.answered(target, sender, response)),
                 // It was closed before anything was sent: nothing has happened yet.

@@ -151,12 +151,12 @@ async fn stop(app: &App, row: &ImageRow) -> Result<(), Interrupted> {
     let Some((id, _)) = &row.instance else { return Ok(()) };
     while let Some(instance) = app.store.instance(id).await? {
         if instance.goal != Goal::Running {
+            app.store.forget_stop(&row.id).await?;
             break;
         }
         let line = Line::by_system("instance.stop", instance.id.as_str()).with("image", row.id.as_str());
-        let (goal, status) = (Goal::Stopped, Status::Stopping);
-        if app.store.set_goal(&instance.id, instance.generation, goal, &status, &line).await? {
-            let generation = instance.generation + 1;
+        if app.store.stop_after_save(&row.id, &instance.id, instance.generation, &line).await? {
+            let (goal, status, generation) = (Goal::Stopped, Status::Stopping, instance.generation + 1);
             app.announce(crate::store::InstanceRow { goal, generation, status, ..instance });
             app.wake.notify_one();
             break;

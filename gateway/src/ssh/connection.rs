@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{client::Client, gate::Place, inbox::Pressure, wire::Wire};
 use crate::{
     app::App,
-    auth::{Caller, Key, Origin, policy::Grant},
+    auth::{Caller, Key, Origin, live::Kind, policy::Grant},
     error::{Error, chain},
 };
 
@@ -164,7 +164,13 @@ pub(super) async fn run(
     };
     place.known();
     let handle = session.handle();
-    let open = app.live.open(&signed.caller);
+    let open = match app.live.open(&signed.caller, Kind::Ssh) {
+        Ok(open) => open,
+        Err(error) => {
+            say_goodbye(&handle, &error.to_string()).await;
+            return sign_out(&app, &signed.caller).await;
+        }
+    };
     tokio::select! {
         ended = &mut session => if let Err(error) = ended {
             tracing::debug!(%peer, %error, "an SSH connection broke");

@@ -121,13 +121,19 @@ impl<'a> Inbox<'a> {
         reason = "russh's messages grow; all else was answered where it arrived"
     )]
     pub(super) async fn fill(&self, channel: &mut ChannelReadHalf) {
+        let mut ended = false;
         while let Some(message) = channel.wait().await {
             match message {
+                ChannelMsg::Data { data } if data.is_empty() => {}
                 ChannelMsg::Data { data } => {
-                    self.pressure.bytes.fetch_add(data.len(), Ordering::Relaxed);
+                    self.pressure.bytes.fetch_add(cost(&data), Ordering::Relaxed);
                     self.put(Input::Data(data));
                 }
-                ChannelMsg::Eof => self.put(Input::End),
+                ChannelMsg::Eof if ended => {}
+                ChannelMsg::Eof => {
+                    ended = true;
+                    self.put(Input::End);
+                }
                 ChannelMsg::WindowChange { col_width, row_height, .. } => {
                     self.put_request(Input::Resize(size(col_width, row_height)));
                 }
@@ -143,7 +149,7 @@ impl<'a> Inbox<'a> {
         loop {
             if let Some(input) = self.queue().pop_front() {
                 if let Input::Data(data) = &input {
-                    self.pressure.take_off(data.len());
+                    self.pressure.take_off(cost(data));
                 }
                 return input;
             }
@@ -154,7 +160,7 @@ impl<'a> Inbox<'a> {
     /// Gives back what was taken and is for somebody else: it comes first again.
     pub(super) fn put_back(&self, data: Bytes) {
         if !data.is_empty() {
-            self.pressure.bytes.fetch_add(data.len(), Ordering::Relaxed);
+            self.pressure.bytes.fetch_add(cost(&data), Ordering::Relaxed);
             self.queue().push_front(Input::Data(data));
             self.arrived.notify_one();
         }
@@ -180,9 +186,15 @@ impl<'a> Inbox<'a> {
 impl Drop for Inbox<'_> {
     fn drop(&mut self) {
         let left =
-            self.queue().iter().map(|input| if let Input::Data(data) = input { data.len() } else { 0 }).sum();
+            self.queue().iter().map(|input| if let Input::Data(data) = input { cost(data) } else { 0 }).sum();
         self.pressure.take_off(left);
     }
+}
+
+/// What keeping it costs: a client that sends byte by byte must not look small.
+fn cost(data: &Bytes) -> usize {
+    const PIECE: usize = 128;
+    data.len() + PIECE
 }
 
 /// A size as clients send it, cut to what a terminal can have.

@@ -78,6 +78,7 @@ pub(super) async fn enter(
     let mut news = shared.app.events.listen();
     let mut shown = String::new();
     let mut ahead = BytesMut::new();
+    let mut started = false;
     loop {
         let instance = match look(shared, target).await? {
             Now::Runs(grant) => {
@@ -85,11 +86,14 @@ pub(super) async fn enter(
                 let quiet = shown.is_empty() || outbox.stdout("\r\n").await.is_ok();
                 return Ok(if quiet { Entry::Open(Box::new(grant)) } else { Entry::Declined });
             }
+            // It was started, and has ended or failed at once: again and again would be no better.
+            Now::Rests(instance) if started => return Ok(Entry::Refused(words.not_running(&instance))),
             Now::Rests(instance) => {
                 if !instance.auto_start && !ask(&words.start_it(&instance), words, inbox, outbox).await {
                     return Ok(Entry::Declined);
                 }
                 start(shared, target).await?;
+                started = true;
                 shown.clear();
                 continue;
             }
@@ -118,15 +122,17 @@ pub(super) async fn enter(
 pub(super) async fn enter_quietly(shared: &Shared, target: &str, words: Words) -> Result<Entry, Error> {
     let mut news = shared.app.events.listen();
     let begun = tokio::time::Instant::now();
+    let mut started = false;
     loop {
         let instance = match look(shared, target).await? {
             Now::Runs(grant) => return Ok(Entry::Open(Box::new(grant))),
-            Now::Rests(instance) if instance.auto_start && begun.elapsed() < PATIENCE => {
+            Now::Rests(instance) if instance.auto_start && !started => {
                 start(shared, target).await?;
+                started = true;
                 instance
             }
             Now::Passes(instance) | Now::Rests(instance) => {
-                if !instance.auto_start {
+                if started && !instance.status.is_passing() || !instance.auto_start {
                     return Ok(Entry::Refused(words.not_running(&instance)));
                 }
                 instance

@@ -9,7 +9,7 @@ use gateway_api::{
     image::{ImageState, SaveStep, Share},
 };
 use jiff::Timestamp;
-use sqlx::{Row as _, sqlite::SqliteRow};
+use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
 use super::{GroupId, Line, Store, StoreError, UserId, audit, now, readable, time};
 
@@ -285,6 +285,11 @@ impl Store {
         Ok(())
     }
 
+    /// Nothing is left to stop when this image is whole.
+    pub(crate) async fn forget_stop(&self, id: &ImageId) -> Result<(), StoreError> {
+        forget_stop(&mut *self.pool.acquire().await?, id).await
+    }
+
     /// Forgets an image that is gone.
     pub(crate) async fn forget_image(&self, id: &ImageId) -> Result<(), StoreError> {
         sqlx::query("delete from images where id = ? and phase = 'deleting'")
@@ -329,4 +334,9 @@ pub(super) fn image(row: &SqliteRow) -> Result<ImageRow, StoreError> {
         layers: row.try_get("layers")?,
         created_at: time(row.try_get("created_at")?)?,
     })
+}
+
+pub(super) async fn forget_stop(connection: &mut SqliteConnection, id: &ImageId) -> Result<(), StoreError> {
+    sqlx::query("update images set stop = 0 where id = ?").bind(id.as_str()).execute(connection).await?;
+    Ok(())
 }

@@ -4,12 +4,12 @@
 //! means), reports of the cluster write `status`, and only for the generation that they speak of.
 
 use envd_api::control::InstanceSpec;
-use gateway_api::{Goal, InstanceId, InstanceName, JobId, Slug, Status, UserName, job::TaskEnd};
+use gateway_api::{Goal, ImageId, InstanceId, InstanceName, JobId, Slug, Status, UserName, job::TaskEnd};
 use jiff::Timestamp;
-use sqlx::{Row as _, sqlite::SqliteRow};
+use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
 use super::{
-    GroupId, Line, Store, StoreError, UserId, audit, job_tasks::end_task, now, readable,
+    GroupId, Line, Store, StoreError, UserId, audit, images, job_tasks::end_task, now, readable,
     reservations::release, time,
 };
 
@@ -169,22 +169,27 @@ impl Store {
         line: &Line,
     ) -> Result<bool, StoreError> {
         let mut change = self.change().await?;
-        let done = sqlx::query(
-            "update instances set goal = ?1, generation = generation + 1, status = ?2, queued_at = ?5
-             where id = ?3 and generation = ?4
-               and (?1 <> 'running' or exists (select 1 from users where id = user_id and removed_at is null))",
-        )
-        .bind(goal_word(goal))
-        .bind(readable(serde_json::to_string(status))?)
-        .bind(id.as_str())
-        .bind(generation.cast_signed())
-        .bind(now())
-        .execute(&mut *change)
-        .await?;
-        if done.rows_affected() == 0 {
+        if !set_goal(&mut change, id, generation, goal, status, line).await? {
             return Ok(false);
         }
-        audit::append(&mut change, line).await?;
+        change.commit().await?;
+        Ok(true)
+    }
+
+    /// Stops an instance that was to stop once `image` is whole, and forgets that wish with it: whoever starts the
+    /// instance again is not stopped a second time.
+    pub(crate) async fn stop_after_save(
+        &self,
+        image: &ImageId,
+        id: &InstanceId,
+        generation: u64,
+        line: &Line,
+    ) -> Result<bool, StoreError> {
+        let mut change = self.change().await?;
+        if !set_goal(&mut change, id, generation, Goal::Stopped, &Status::Stopping, line).await? {
+            return Ok(false);
+        }
+        images::forget_stop(&mut change, image).await?;
         change.commit().await?;
         Ok(true)
     }
@@ -323,4 +328,31 @@ pub(super) fn goal_word(goal: Goal) -> &'static str {
         Goal::Stopped => "stopped",
         Goal::Deleted => "deleted",
     }
+}
+
+async fn set_goal(
+    change: &mut SqliteConnection,
+    id: &InstanceId,
+    generation: u64,
+    goal: Goal,
+    status: &Status,
+    line: &Line,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "update instances set goal = ?1, generation = generation + 1, status = ?2, queued_at = ?5
+         where id = ?3 and generation = ?4
+           and (?1 <> 'running' or exists (select 1 from users where id = user_id and removed_at is null))",
+    )
+    .bind(goal_word(goal))
+    .bind(readable(serde_json::to_string(status))?)
+    .bind(id.as_str())
+    .bind(generation.cast_signed())
+    .bind(now())
+    .execute(&mut *change)
+    .await?;
+    if done.rows_affected() == 0 {
+        return Ok(false);
+    }
+    audit::append(change, line).await?;
+    Ok(true)
 }

@@ -35,7 +35,7 @@ impl Store {
         line: &Line,
     ) -> Result<Option<User>, StoreError> {
         let mut change = self.change().await?;
-        sqlx::query(
+        let added = sqlx::query(
             "insert into sessions (token_hash, user_id, created_at, expires_at, parent_hash)
              select ?1, user_id, ?2, expires_at, token_hash from sessions where token_hash = ?3 and expires_at > ?2",
         )
@@ -44,6 +44,9 @@ impl Store {
         .bind(parent)
         .execute(&mut *change)
         .await?;
+        if added.rows_affected() == 0 {
+            return Ok(None);
+        }
         audit::append(&mut change, line).await?;
         change.commit().await?;
         self.session_user(token_hash).await

@@ -148,7 +148,8 @@ impl Store {
         Ok(())
     }
 
-    /// Sets a password and ends all sessions of that user but `except`; with `tokens` their tokens too.
+    /// Sets a password and ends all sessions of that user but `except`. One that `must_change` was reset by somebody
+    /// else, and takes their tokens and SSH keys with it.
     pub(crate) async fn set_password(
         &self,
         user: UserId,
@@ -174,9 +175,10 @@ impl Store {
             .bind(except)
             .execute(&mut *change)
             .await?;
-        // A password that had to be reset may have been in wrong hands, and with it the making of tokens.
+        // A password that had to be reset may have been in wrong hands, and with it the making of tokens and keys.
         if must_change {
             sqlx::query("delete from tokens where user_id = ?").bind(user.0).execute(&mut *change).await?;
+            sqlx::query("delete from ssh_keys where user_id = ?").bind(user.0).execute(&mut *change).await?;
         }
         audit::append(&mut change, line).await?;
         change.commit().await?;
@@ -262,7 +264,7 @@ impl Store {
     pub(crate) async fn restore_user(&self, user: UserId, line: &Line) -> Result<bool, StoreError> {
         let mut change = self.change().await?;
         let done = sqlx::query(
-            "update users set removed_at = null, disabled_at = null
+            "update users set removed_at = null
              where id = ? and removed_at is not null and purged_at is null",
         )
         .bind(user.0)
@@ -298,6 +300,8 @@ impl Store {
             .bind(user.0)
             .execute(&mut *change)
             .await?;
+        // Whoever comes back under another name brings the same key.
+        sqlx::query("delete from ssh_keys where user_id = ?").bind(user.0).execute(&mut *change).await?;
         sqlx::query(
             "update instances set goal = 'deleted', generation = generation + 1, status = ?
              where user_id = ? and goal <> 'deleted'",

@@ -55,7 +55,7 @@ impl Client {
         limit: Duration,
         mut on_change: impl FnMut(&Image),
     ) -> Result<Image, ClientError> {
-        let deadline = Instant::now() + limit;
+        let deadline = super::wait::deadline(limit);
         let mut last = None;
         loop {
             match self.image(id.as_str()).await {

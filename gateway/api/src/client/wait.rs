@@ -55,7 +55,7 @@ impl Client {
         mut done: impl FnMut(&Instance) -> bool,
         mut on_change: impl FnMut(&Instance),
     ) -> Result<Waited, ClientError> {
-        let deadline = Instant::now() + limit;
+        let deadline = deadline(limit);
         let mut events: Option<Events> = None;
         let mut last: Option<Instance> = None;
         loop {
@@ -119,4 +119,10 @@ pub(super) async fn next(events: &mut Option<Events>) -> Option<Event> {
 
 fn late(id: &InstanceId, limit: Duration) -> ClientError {
     ClientError::TooLate { what: format!("waiting for {id}"), limit }
+}
+
+/// When `limit` is over. Longer than anybody waits is as good as never.
+pub(super) fn deadline(limit: Duration) -> Instant {
+    const NEVER: Duration = Duration::from_hours(24 * 365);
+    Instant::now() + limit.min(NEVER)
 }

@@ -34,7 +34,7 @@ pub(crate) enum UserCommand {
     Rm(Names),
     /// Bring a removed user back
     Restore(Names),
-    /// Give a user a new random password and print it; sessions and tokens end
+    /// Give a user a new random password and print it; sessions, tokens and SSH keys end
     ResetPassword(Show),
     /// Give a user another role
     Role(SetRole),

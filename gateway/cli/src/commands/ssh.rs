@@ -219,7 +219,7 @@ fn include(folder: &Path, file: &Path) -> anyhow::Result<()> {
     if old.lines().any(|known| known.trim() == line) {
         return Ok(());
     }
-    fs::write(&config, format!("{line}\n\n{old}"))
+    config::write_whole(&config, &format!("{line}\n\n{old}"))
         .with_context(|| format!("`{}` cannot be written", config.display()))
 }
 
@@ -233,10 +233,12 @@ impl Door {
         let folder = config::folder()?.join("ssh");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         let door = Self { user: me.name.to_string(), host, port: told.port, folder };
-        fs::write(door.known_hosts(), format!("{} {}\n", door.alias(), told.host_key))?;
-        let public = door.folder.join("id_ed25519.pub");
+        config::write_whole(&door.known_hosts(), &format!("{} {}\n", door.alias(), told.host_key))?;
+        let public = PathBuf::from(format!("{}.pub", door.key().display()));
         if !door.key().is_file() || !public.is_file() {
-            make_key(&door.key(), &format!("berth on {}", machine()), session.words)?;
+            // Two machines may have one name.
+            let name = format!("berth on {} {:04x}", machine(), rand::random::<u16>());
+            make_key(&door.key(), &name, session.words)?;
         }
         let line = fs::read_to_string(&public)?;
         let known = session.client.ssh_keys().await?;
@@ -246,8 +248,9 @@ impl Door {
         Ok(door)
     }
 
+    /// One for each user: a key tells who somebody is.
     fn key(&self) -> PathBuf {
-        self.folder.join("id_ed25519")
+        self.folder.join(format!("id_ed25519_{}", self.user))
     }
 
     /// One file for each gateway, so that two do not fight over one name.
