@@ -54,7 +54,7 @@ make_user() {
 make_data() {
   install -d -m 1770 -o root -g "$user" "$data"
   install -d -m 0755 -o root -g root "$data"/{agent,door,tools}
-  install -d -m 0700 -o root -g root "$data"/home
+  install -d -m 0700 -o root -g root "$data"/{home,save}
   install -d -m 0700 -o "$user" -g "$user" "$data"/keys
   # envd opens it by name: it is root's before anyone else can make it.
   [[ -e $data/envd.lock ]] || install -m 0600 -o root -g root /dev/null "$data/envd.lock"

@@ -4,7 +4,7 @@
 set -eu
 install -d -m 1770 -o root -g berth "$BERTH_DATA"
 install -d -m 0755 -o root -g root "$BERTH_DATA/agent" "$BERTH_DATA/door" "$BERTH_DATA/tools"
-install -d -m 0700 -o root -g root "$BERTH_DATA/home"
+install -d -m 0700 -o root -g root "$BERTH_DATA/home" "$BERTH_DATA/save"
 install -d -m 0700 -o berth -g berth "$BERTH_DATA/keys"
 [ -e "$BERTH_DATA/envd.lock" ] || install -m 0600 -o root -g root /dev/null "$BERTH_DATA/envd.lock"
 if [ ! -e "$BERTH_DATA/berth.toml" ]; then

@@ -92,8 +92,19 @@ start_detached() {
   fail "dockerd did not come up; the lines above are the end of $log"
 }
 
+# An upgrade restarts Docker; without live-restore it would end every instance.
+keep_containers_over_restarts() {
+  local settings=/etc/docker/daemon.json
+  if [[ ! -e $settings ]]; then
+    as_root install -D -m 0644 /dev/stdin "$settings" <<<'{ "live-restore": true }'
+  elif ! grep -qs '"live-restore"' "$settings"; then
+    say "add \"live-restore\": true to $settings: without it a restart of Docker ends all instances"
+  fi
+}
+
 start() {
   if [[ -d /run/systemd/system ]]; then
+    keep_containers_over_restarts
     say "starting docker.service"
     as_root systemctl start docker || true
     wait_until_it_answers "" && return

@@ -29,6 +29,10 @@ output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 # Another apt-get may be at work: wait for its lock rather than fail.
 apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600)
+# What we run ourselves, with settings of our own, must not also start as a service.
+if [[ " ${missing[*]} " == *" docker-registry "* && -d /run/systemd/system ]]; then
+  "${root[@]}" systemctl mask docker-registry >/dev/null 2>&1 || true
+fi
 install=("${apt[@]}" install -y --no-install-recommends "${missing[@]}")
 if ! { "${apt[@]}" update && "${install[@]}"; } >"$output" 2>&1; then
   tail -n 20 "$output" >&2

@@ -10,10 +10,22 @@ cd "$root"
 export BERTH_HTTP=${BERTH_HTTP:-127.0.0.1:8080}
 export BERTH_APPS=${BERTH_APPS:-127.0.0.1:8081}
 export BERTH_SSH=${BERTH_SSH:-127.0.0.1:2222}
+# The address of our own registry: chosen once, since images are named after it.
+registry_address() {
+  local kept=$BERTH_DATA/registry/address port=5000
+  if [[ ! -s $kept ]]; then
+    # shellcheck disable=SC2188  # only whether somebody answers
+    while [[ ! -d $BERTH_DATA/registry ]] && (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do ((port++)); done
+    (umask 077 && mkdir -p "$BERTH_DATA/registry")
+    echo "127.0.0.1:$port" >"$kept"
+  fi
+  cat "$kept"
+}
+
 # A registry of our own, unless the site has one: given here, or in berth.toml.
 own_registry=
 if [[ -z ${BERTH_REGISTRY:-} ]] && ! grep -qsE '^ *registry *=' "$BERTH_DATA/berth.toml"; then
-  own_registry=127.0.0.1:5000
+  own_registry=$(registry_address)
   export BERTH_REGISTRY=$own_registry
   export BERTH_REGISTRY_USER=berth BERTH_REGISTRY_PASSWORD_FILE=$BERTH_DATA/keys/registry-password
 fi
@@ -71,6 +83,8 @@ end_when_told() {
   stop
   exit 0
 }
+
+((EUID == 0)) || fail "run it as root (\`sudo make up\`): envd drives the engine, its firewall and the files of users"
 
 # shellcheck disable=SC2174  # only the data directory itself is closed to others
 mkdir -p -m 700 "$BERTH_DATA"

@@ -17,6 +17,8 @@ const OPEN_MAX: usize = 512;
 const LINKED_MAX: usize = 1 << 20;
 /// The unit of `st_blocks`, whatever the file system's own is.
 const BLOCK: u64 = 512;
+/// What the least file counts: file systems run out of places for files before they run out of blocks.
+const ENTRY_MIN: u64 = 4096;
 
 /// How far a measurement came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +123,8 @@ impl Sum {
                 return;
             }
         }
-        self.bytes = self.bytes.saturating_add(u64::try_from(found.st_blocks).unwrap_or(0) * BLOCK);
+        let bytes = u64::try_from(found.st_blocks).unwrap_or(0) * BLOCK;
+        self.bytes = self.bytes.saturating_add(bytes.max(ENTRY_MIN));
     }
 }
 

@@ -351,6 +351,9 @@ impl<R: Runtime> Instance<R> {
         };
         if let Some(container) = container {
             self.observe(put, Observation::Deleting);
+            if self.world.saves.is_reading(&self.id) {
+                return Ok(Turn::Waiting(Observation::Deleting, jittered(REMOVED_AGAIN)));
+            }
             info!(instance = %self.id, generation = put.generation, "removing");
             self.world.runtime.remove(&container).await?;
             if self.look().await?.is_some() {

@@ -58,8 +58,8 @@ const LABEL_NETWORK: &str = "berth.network";
 
 /// Where our own images live. They are never pulled, and there is no such registry.
 const OWN_IMAGES: &str = "localhost/berth/";
-/// What our own images are made from; nobody wants to run it.
-const OWN_BASE: &str = "localhost/berth/debian";
+/// What our own images are made from, and what is mounted into all: nobody wants to run them.
+const OWN_PARTS: [&str; 2] = ["localhost/berth/debian", "localhost/berth/tools"];
 
 const LOOK: Duration = Duration::from_secs(10);
 const NETWORK: Duration = Duration::from_secs(30);

@@ -218,7 +218,7 @@ impl<R: Runtime> Job<R> {
             digest: manifest.digest.clone(),
             config: config.digest.clone(),
             size_bytes: layers.iter().map(|layer| layer.size_bytes).sum(),
-            added_bytes: own.iter().map(|layer| layer.size_bytes).sum(),
+            added_bytes: written.layer.as_ref().map_or(0, |layer| layer.size_bytes),
             layers: u32::try_from(layers.len()).unwrap_or(u32::MAX),
             frozen_ms: written.frozen_ms,
         };
@@ -247,10 +247,14 @@ impl Reading {
             created: Timestamp::now(),
             frozen_ms,
         };
+        let mut snapshot = Snapshot::of(&listing, begun);
         if !difference.is_empty() {
-            (written.layer, written.raw_bytes) = self.pack(&root, &listing, &difference)?;
+            let (blob, raw_bytes, gone) = self.pack(&root, &listing, &difference)?;
+            (written.layer, written.raw_bytes) = (Some(blob), raw_bytes);
+            // What was away for a moment may be back unchanged: the next save must not take it for saved.
+            gone.iter().for_each(|path| snapshot.forget(path));
         }
-        Snapshot::of(&listing, begun).write(&self.journal.files())?;
+        snapshot.write(&self.journal.files())?;
         self.journal.write_layer(&written)?;
         Ok(written)
     }
@@ -261,7 +265,7 @@ impl Reading {
         let mut still = None;
         if let Some(pid) = self.pid {
             walk::walk(root, &self.rules, false)?;
-            still = Still::hold(pid).unwrap_or_else(|error| {
+            still = Still::hold(pid, &self.container).unwrap_or_else(|error| {
                 tracing::warn!(%error, "the instance cannot be held still");
                 None
             });
@@ -285,23 +289,32 @@ impl Reading {
         root: &OwnedFd,
         listing: &Listing,
         difference: &Difference,
-    ) -> Result<(Option<Blob>, u64), SaveError> {
+    ) -> Result<(Blob, u64, Vec<Vec<u8>>), SaveError> {
         let total_bytes = content_bytes(listing, difference);
+        // Holes are free here and nowhere else.
+        let room = rustix::fs::fstatvfs(root).map_err(io::Error::from)?;
+        let free = room.f_bavail.saturating_mul(room.f_frsize);
+        if total_bytes > free {
+            return Err(SaveError::TooLarge { free });
+        }
         let mut done_bytes = 0;
         let progress = |bytes: u64| {
             if self.cancelled.is_cancelled() {
                 return Err(io::Error::other(SaveError::Cancelled));
             }
             done_bytes += bytes;
+            if done_bytes > free {
+                return Err(io::Error::other(SaveError::TooLarge { free }));
+            }
             self.state
                 .send_replace(SaveState::Packing { done_bytes: done_bytes.min(total_bytes), total_bytes });
             Ok(())
         };
         let packer = Packer::new(BufWriter::new(File::create(self.journal.blob())?))?;
-        let packer = Layer::new(packer, root, progress).write(listing, difference)?;
+        let (packer, gone) = Layer::new(packer, root, progress).write(listing, difference)?;
         let (out, done) = packer.finish()?;
         out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         let blob = Blob { diff_id: done.diff_id, digest: done.digest, size_bytes: done.size_bytes };
-        Ok((Some(blob), done.raw_bytes))
+        Ok((blob, done.raw_bytes, gone))
     }
 }

@@ -43,17 +43,31 @@ pub(super) struct Layer<'a, W, P> {
     directory: Option<(Vec<u8>, OwnedFd)>,
     /// Files with several names that were written, by the first of them.
     written: HashMap<u64, Vec<u8>>,
+    /// What was there when it was listed, and not any more.
+    vanished: Vec<Vec<u8>>,
     progress: P,
     piece: Vec<u8>,
 }
 
 impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
     pub(super) fn new(out: W, root: &'a OwnedFd, progress: P) -> Self {
-        Self { out, root, directory: None, written: HashMap::new(), progress, piece: vec![0; PIECE] }
+        Self {
+            out,
+            root,
+            directory: None,
+            written: HashMap::new(),
+            vanished: Vec::new(),
+            progress,
+            piece: vec![0; PIECE],
+        }
     }
 
-    /// Writes all that `difference` wants of `listing`, and the end of the archive.
-    pub(super) fn write(mut self, listing: &Listing, difference: &Difference) -> io::Result<W> {
+    /// Writes all that `difference` wants of `listing`, and the end of the archive; tells what has vanished meanwhile.
+    pub(super) fn write(
+        mut self,
+        listing: &Listing,
+        difference: &Difference,
+    ) -> io::Result<(W, Vec<Vec<u8>>)> {
         for (at, found) in listing.found.iter().enumerate() {
             if !difference.wanted[at] || found.path.is_empty() {
                 continue;
@@ -65,7 +79,7 @@ impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
             self.gone(path)?;
         }
         self.out.write_all(&[0; 1024])?;
-        Ok(self.out)
+        Ok((self.out, self.vanished))
     }
 
     fn entry(&mut self, found: &Found, hides: bool) -> io::Result<()> {
@@ -90,6 +104,11 @@ impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
         }
     }
 
+    fn vanished(&mut self, path: &[u8]) -> io::Result<()> {
+        self.vanished.push(path.to_vec());
+        self.gone(path)
+    }
+
     fn gone(&mut self, path: &[u8]) -> io::Result<()> {
         let (parent, name) = split(path);
         self.empty(&join(parent, &[GONE, name].concat()))
@@ -102,10 +121,10 @@ impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
 
     fn symlink(&mut self, found: &Found) -> io::Result<()> {
         let (parent, name) = split(&found.path);
-        let Some(directory) = self.directory(parent)? else { return self.gone(&found.path) };
+        let Some(directory) = self.directory(parent)? else { return self.vanished(&found.path) };
         let target = match rustix::fs::readlinkat(directory, name, Vec::new()) {
             Ok(target) => target,
-            Err(Errno::NOENT | Errno::INVAL) => return self.gone(&found.path),
+            Err(Errno::NOENT | Errno::INVAL) => return self.vanished(&found.path),
             Err(error) => return Err(error.into()),
         };
         let head = Head::new(EntryType::Symlink, &found.path, &found.about, &[]);
@@ -114,17 +133,19 @@ impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
 
     fn file(&mut self, found: &Found) -> io::Result<()> {
         let (parent, name) = split(&found.path);
-        let Some(directory) = self.directory(parent)? else { return self.gone(&found.path) };
+        let Some(directory) = self.directory(parent)? else { return self.vanished(&found.path) };
         // Without waiting for the other end of what has become a pipe.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOATIME;
         let opened = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
             Ok(opened) => opened,
-            Err(error) if is_gone(&error.into()) || error == Errno::NXIO => return self.gone(&found.path),
+            Err(error) if is_gone(&error.into()) || error == Errno::NXIO => {
+                return self.vanished(&found.path);
+            }
             Err(error) => return Err(error.into()),
         };
         let stat = rustix::fs::fstat(&opened)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return self.gone(&found.path);
+            return self.vanished(&found.path);
         }
         let about = About::of(&stat);
         if about.links > 1

@@ -49,6 +49,8 @@ use crate::{
 
 /// Saves at once; more wait for their turn.
 const SAVES_AT_ONCE: usize = 2;
+/// The same for looking at what a save would hold.
+const LOOKS_AT_ONCE: usize = 2;
 
 /// All saves of this process.
 #[derive(Debug)]
@@ -56,6 +58,7 @@ pub(crate) struct Saves {
     registry: Option<Registry>,
     journals: Journals,
     turns: Arc<Semaphore>,
+    looks: Semaphore,
     known: Mutex<HashMap<ImageId, Saving>>,
 }
 
@@ -79,6 +82,11 @@ pub(crate) enum SaveError {
     Busy(InstanceId),
     #[error("it was given up")]
     Cancelled,
+    #[error(
+        "its files would unpack to more than the {} GiB that are free on this machine; remove large files, \
+         also those with holes", free >> 30
+    )]
+    TooLarge { free: u64 },
     #[error("{0}")]
     BadName(String),
     #[error(transparent)]
@@ -133,6 +141,7 @@ impl SaveError {
             | Self::BadPath(_)
             | Self::Engine(_)
             | Self::Walk(_)
+            | Self::TooLarge { .. }
             | Self::Io(_) => SaveFailure::Other,
         }
     }
@@ -144,6 +153,7 @@ impl Saves {
             registry,
             journals: Journals::new(data),
             turns: Arc::new(Semaphore::new(SAVES_AT_ONCE)),
+            looks: Semaphore::new(LOOKS_AT_ONCE),
             known: Mutex::default(),
         }
     }
@@ -192,8 +202,12 @@ impl Saves {
         };
         let (turns, image) = (Arc::clone(&self.turns), image.clone());
         world.tasks.spawn(async move {
-            let _turn = turns.acquire().await;
-            let (instance, ended) = (job.request.instance.clone(), job.run().await);
+            let (instance, cancelled) = (job.request.instance.clone(), job.cancelled.clone());
+            let turn = tokio::select! {
+                turn = turns.acquire() => Some(turn),
+                () = cancelled.cancelled() => None,
+            };
+            let ended = if turn.is_some() { job.run().await } else { Err(SaveError::Cancelled) };
             state.send_replace(match ended {
                 Ok(done) => {
                     tracing::info!(%image, %instance, digest = done.digest, bytes = done.added_bytes, frozen_ms = done.frozen_ms, "saved");
@@ -206,6 +220,13 @@ impl Saves {
             });
         });
         Ok(SaveState::Looking)
+    }
+
+    /// Whether a save still has to read the files of an instance. One that is deleted meanwhile would be saved without
+    /// what is already gone.
+    pub(crate) fn is_reading(&self, instance: &InstanceId) -> bool {
+        let reads = |state: &SaveState| matches!(state, SaveState::Looking | SaveState::Packing { .. });
+        self.known().values().any(|saving| saving.instance == *instance && reads(&saving.state.borrow()))
     }
 
     /// By what the engine may know a saved image, whose reference has a digest, without asking the registry.
@@ -251,6 +272,7 @@ impl Saves {
         instance: &InstanceId,
         exclude: &[String],
     ) -> Result<Changes, SaveError> {
+        let _look = self.looks.acquire().await;
         let container = world.runtime.find(instance).await?.ok_or(SaveError::InstanceGone)?;
         let source = world.runtime.save_source(&container).await?;
         let upper = source.upper.ok_or(SaveError::NoUpper)?;

@@ -17,6 +17,7 @@ use oci_client::{
     errors::OciDistributionError,
     secrets::RegistryAuth,
 };
+use tokio::{sync::watch, time::timeout};
 use tokio_util::io::ReaderStream;
 
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -34,6 +35,8 @@ const TEXT_MAX: usize = 500;
 #[derive(Clone)]
 pub(crate) struct Registry {
     client: Client,
+    /// The same without a limit on silence: whoever takes a large blob says nothing until it has all of it.
+    pusher: Client,
     http: reqwest::Client,
     settings: Arc<Settings>,
 }
@@ -97,10 +100,12 @@ impl Registry {
             ..ClientConfig::default()
         };
         let failed = |why: String| RegistryError::Failed { address: settings.address.clone(), why };
+        let patient = ClientConfig { read_timeout: None, ..config.clone() };
         let client = Client::try_from(config).map_err(|error| failed(error.to_string()))?;
+        let pusher = Client::try_from(patient).map_err(|error| failed(error.to_string()))?;
         let http = reqwest::Client::builder().connect_timeout(CONNECT).read_timeout(SILENCE).no_proxy();
         let http = http.build().map_err(|error| failed(error.to_string()))?;
-        Ok(Self { client, http, settings: Arc::new(settings) })
+        Ok(Self { client, pusher, http, settings: Arc::new(settings) })
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -121,6 +126,7 @@ impl Registry {
         let auth =
             login.map_or(RegistryAuth::Anonymous, |(user, password)| RegistryAuth::Basic(user, password));
         self.client.store_auth_if_needed(&self.settings.address, &auth).await;
+        self.pusher.store_auth_if_needed(&self.settings.address, &auth).await;
         Ok(auth)
     }
 
@@ -169,14 +175,21 @@ impl Registry {
                 let opened = tokio::fs::File::open(file).await?;
                 progress(0);
                 let mut sent = 0;
+                let (moves, moved) = watch::channel(());
                 let pieces = ReaderStream::with_capacity(opened, PIECE)
                     .inspect_ok(move |piece| {
                         sent += piece.len() as u64;
                         progress(sent);
+                        moves.send_replace(());
                     })
                     .map_err(OciDistributionError::from)
                     .boxed();
-                self.client.push_blob_stream(reference, pieces, digest, Some(size_bytes)).await
+                tokio::select! {
+                    pushed = self.pusher.push_blob_stream(reference, pieces, digest, Some(size_bytes)) => pushed,
+                    () = silence(moved) => {
+                        Err(OciDistributionError::GenericError(Some("it takes nothing any more".to_owned())))
+                    }
+                }
             }
         })
         .await
@@ -329,4 +342,12 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 
 fn bounded(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(TEXT_MAX).collect()
+}
+
+/// Until nothing has moved for too long; once all was sent, the answer has as long again.
+async fn silence(mut moved: watch::Receiver<()>) {
+    while let Ok(Ok(())) = timeout(SILENCE, moved.changed()).await {}
+    if moved.has_changed().is_err() {
+        tokio::time::sleep(SILENCE).await;
+    }
 }

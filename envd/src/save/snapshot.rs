@@ -79,6 +79,11 @@ impl Snapshot {
         Self(listing.found.iter().map(|found| (found.path.clone(), mark(found))).collect())
     }
 
+    /// As if it had not been there.
+    pub(super) fn forget(&mut self, path: &[u8]) {
+        self.0.remove(path);
+    }
+
     /// Everything, as for a first save.
     pub(super) fn all(listing: &Listing) -> Difference {
         let opaque = |found: &Found| found.kind == Kind::Directory { opaque: true };

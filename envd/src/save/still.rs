@@ -27,9 +27,9 @@ pub(super) struct Still {
 }
 
 impl Still {
-    /// Freezes the container of a process; `None` where the kernel has no freezer for it.
-    pub(super) fn hold(pid: u32) -> io::Result<Option<Self>> {
-        let Some(freezer) = Freezer::of(pid)? else { return Ok(None) };
+    /// Freezes a container by one of its processes; `None` where the kernel has no freezer for it.
+    pub(super) fn hold(pid: u32, container: &str) -> io::Result<Option<Self>> {
+        let Some(freezer) = Freezer::of(pid, container)? else { return Ok(None) };
         let mut child = Command::new("/proc/self/exe")
             .arg(COMMAND)
             .arg(&freezer.file)
@@ -72,12 +72,14 @@ struct Freezer {
 }
 
 impl Freezer {
-    fn of(pid: u32) -> io::Result<Option<Self>> {
+    fn of(pid: u32, container: &str) -> io::Result<Option<Self>> {
         let groups = match fs::read_to_string(format!("/proc/{pid}/cgroup")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             groups => groups?,
         };
-        Ok(Self::among(&groups).filter(|freezer| freezer.file.exists()))
+        // The number may be another's by now, even envd's own.
+        let is_its = |freezer: &Self| freezer.file.to_string_lossy().contains(container);
+        Ok(Self::among(&groups).filter(|freezer| is_its(freezer) && freezer.file.exists()))
     }
 
     /// From the lines of `/proc/PID/cgroup`. The root group is everybody's.

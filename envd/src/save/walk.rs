@@ -23,7 +23,7 @@ pub(super) const GONE: &[u8] = b".wh.";
 /// The longest path that the kernel takes in one call.
 const PATH_MAX: usize = 4000;
 /// More files than this are not listed.
-const ENTRIES_MAX: usize = 20_000_000;
+const ENTRIES_MAX: usize = 2_000_000;
 
 /// Something that is in the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,7 +106,7 @@ pub(super) fn walk(root: &OwnedFd, rules: &Rules, measure: bool) -> Result<Listi
     // Deepest last: a directory's own entries come right after it.
     let mut open: Open = vec![(Vec::new(), None)];
     while let Some((path, excluded_by)) = open.pop() {
-        if path.len() > PATH_MAX || listing.found.len() > ENTRIES_MAX {
+        if path.len() > PATH_MAX {
             return Err(WalkError::TooMuch);
         }
         let directory = match open_below(root, &path, DIRECTORY) {
@@ -135,7 +135,7 @@ fn list_directory(
     listing: &mut Listing,
     open: &mut Open,
 ) -> Result<(), WalkError> {
-    for name in names(directory)? {
+    for name in names(directory, ENTRIES_MAX.saturating_sub(listing.found.len()))? {
         let below = join(path, name.to_bytes());
         let verdict = rules.verdict(&below);
         if verdict == Verdict::Never {
@@ -178,7 +178,7 @@ fn measure_directory(
     listing: &mut Listing,
     open: &mut Open,
 ) -> Result<(), WalkError> {
-    for name in names(directory)? {
+    for name in names(directory, ENTRIES_MAX)? {
         let Some(stat) = stat(directory, &name)? else { continue };
         *listing.excluded.entry(by.to_vec()).or_default() += size(&stat);
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
@@ -188,10 +188,13 @@ fn measure_directory(
     Ok(())
 }
 
-fn names(directory: &OwnedFd) -> io::Result<Vec<CString>> {
+fn names(directory: &OwnedFd, most: usize) -> Result<Vec<CString>, WalkError> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
+    for entry in Dir::read_from(directory).map_err(io::Error::from)? {
+        let entry = entry.map_err(io::Error::from)?;
+        if names.len() > most {
+            return Err(WalkError::TooMuch);
+        }
         if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
             names.push(entry.file_name().to_owned());
         }

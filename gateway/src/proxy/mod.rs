@@ -29,7 +29,7 @@ use self::{
     page::{Language, Place, View},
     session::{Sessions, Visitor},
     standing::Known,
-    upstream::Upstreams,
+    upstream::{NoAnswer, Upstreams},
 };
 use crate::{app::App, error::Error, listen::RequestBody, metrics};
 

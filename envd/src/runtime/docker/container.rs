@@ -19,6 +19,8 @@ use crate::runtime::{Bind, Container, ImageId, Launch, Phase, RuntimeError, Sigh
 
 /// Processes and threads of one instance: a fork bomb ends here.
 const PIDS_MAX: i64 = 4096;
+/// The least memory that the engine takes as a limit.
+const MEMORY_MIN: u64 = 6 << 20;
 /// What root in a container gets of Docker's own choice of capabilities, less these: device files, which would open
 /// the host's disks from a mount without `nodev`, and raw sockets, with which one instance could pose as another on
 /// the bridge. `ping` needs none.
@@ -67,7 +69,8 @@ pub(super) fn body(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<Container
 
 fn host_config(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<HostConfig, RuntimeError> {
     let spec = launch.spec;
-    let memory = bytes("memory", spec.memory_bytes)?;
+    // To the engine nothing would mean no limit at all.
+    let memory = bytes("memory", spec.memory_bytes.max(MEMORY_MIN))?;
     let log_file_bytes = if spec.task { TASK_LOG_FILE_BYTES } else { LOG_FILE_BYTES };
     let size = |bytes: u64| HashMap::from([("size".to_owned(), bytes.to_string())]);
     Ok(HostConfig {

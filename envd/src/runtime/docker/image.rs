@@ -14,7 +14,7 @@ use futures_util::StreamExt;
 use oci_spec::distribution::Reference;
 use tokio::time::timeout;
 
-use super::{LOOK, OWN_BASE, OWN_IMAGES, PULL_SILENCE, engine};
+use super::{LOOK, OWN_IMAGES, OWN_PARTS, PULL_SILENCE, engine};
 use crate::{
     runtime::{Defaults, ImageId, Progress, RuntimeError, docker::engine::Engine},
     save::registry,
@@ -93,7 +93,8 @@ pub(super) async fn defaults(engine: &Engine, image: &ImageId) -> Result<Option<
 
 /// Whether an image is one for instances.
 pub(super) fn is_offered(reference: &str) -> bool {
-    reference.starts_with(OWN_IMAGES) && !reference.starts_with(OWN_BASE) && !reference.contains("<none>")
+    let is_part = OWN_PARTS.iter().any(|part| reference.starts_with(part));
+    reference.starts_with(OWN_IMAGES) && !is_part && !reference.contains("<none>")
 }
 
 fn parse(reference: &str) -> Result<Reference, RuntimeError> {

@@ -78,8 +78,14 @@ fn async_stream(
     let (send, receive) = tokio::sync::mpsc::channel(4);
     let pump = async move {
         let mut pieces = std::pin::pin!(docker.export_image(&image));
-        while let Some(piece) = pieces.next().await {
-            if send.send(piece.map_err(engine::runtime_error)).await.is_err() {
+        loop {
+            let piece = match timeout(PULL_SILENCE, pieces.next()).await {
+                Ok(Some(piece)) => piece.map_err(engine::runtime_error),
+                Ok(None) => return,
+                Err(_) => Err(engine::too_slow("export", PULL_SILENCE)),
+            };
+            let failed = piece.is_err();
+            if send.send(piece).await.is_err() || failed {
                 return;
             }
         }
@@ -96,7 +102,7 @@ pub(super) async fn load(
     archive: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
 ) -> Result<(), RuntimeError> {
     let docker = engine.docker().await?;
-    let options = ImportImageOptionsBuilder::new().quiet(true).build();
+    let options = ImportImageOptionsBuilder::new().quiet(false).build();
     let mut lines = std::pin::pin!(docker.import_image_stream(options, archive, None));
     loop {
         let line =
