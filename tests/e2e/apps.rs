@@ -204,7 +204,7 @@ async fn two_users_each_have_their_own_apps_and_neither_the_others() {
 #[tokio::test]
 async fn large_bodies_pass_without_staying() {
     const SIZE: u64 = 512 << 20;
-    const GROWTH: u64 = 48 << 20;
+    const GROWTH: u64 = 4 << 20;
     let world = World::start().await;
     let client = world.client();
     create(&client, "admin").await;

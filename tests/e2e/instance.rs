@@ -111,7 +111,7 @@ async fn logs_are_followed_until_the_command_ends() {
 
     let watch_then_let_go = async {
         let mut shown = String::new();
-        let mut output = world.client().follow_logs("a1", None).await.or_fail("follow the logs");
+        let mut output = world.client().follow_logs("a1", None).await.or_fail("follow the logs").output;
         while let Some(event) = output.next().await {
             let ProcessEvent::Output { bytes, .. } = event.or_fail("read the logs") else { continue };
             shown += &String::from_utf8_lossy(&bytes);

@@ -28,7 +28,7 @@ impl Kind {
         put_busybox(
             root.path(),
             "bin/busybox",
-            &["sh", "cat", "echo", "head", "sleep", "ls", "mkdir", "rm", "test", "true"],
+            &["sh", "cat", "echo", "head", "ln", "ls", "mkdir", "rm", "sleep", "test", "true"],
         );
         std::fs::create_dir_all(root.path().join("etc")).or_fail("make a directory");
         std::fs::create_dir_all(root.path().join("tmp")).or_fail("make a directory");

@@ -125,9 +125,9 @@ impl Client {
     }
 
     /// The same, then on until the container ends.
-    pub async fn follow_logs(&self, name: &str, tail: Option<u32>) -> Result<ProcessOutput, ClientError> {
+    pub async fn follow_logs(&self, name: &str, tail: Option<u32>) -> Result<Process, ClientError> {
         let url = self.with_tail(&["instances", name, "logs", "follow"], tail)?;
-        Ok(Process::connect(self, url, process::Framing::Prefixed).await?.output)
+        Process::connect(self, url, process::Framing::Prefixed).await
     }
 
     /// Starts a process in a running instance.

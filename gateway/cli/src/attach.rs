@@ -3,7 +3,10 @@
 //! Three things go on at once and none holds up the others: what it writes is written here, what is typed here goes to
 //! it, and signals are heard. The first that comes to an end decides; the terminal is then as it was.
 
-use std::{future::pending, time::Duration};
+use std::{
+    future::{Future, pending},
+    time::Duration,
+};
 
 use gateway_api::{
     client::{ClientError, Process, ProcessEvent, ProcessInput, ProcessOutput, StandardStream},
@@ -66,6 +69,31 @@ pub(crate) async fn attach(process: Process, joint: Joint) -> anyhow::Result<End
     drop(raw);
     input.leave().await;
     ended
+}
+
+/// Does `work` while showing now and then that somebody is there. Who looks at a pager for an hour keeps it from taking
+/// more, so nothing of the connection is read meanwhile, not even the question whether anybody is there.
+pub(crate) async fn patiently<T>(mut input: ProcessInput, work: impl Future<Output = T>) -> T {
+    showing_presence(PING_EVERY, async || input.ping().await.is_ok(), work).await
+}
+
+async fn showing_presence<T>(
+    every: Duration,
+    mut show: impl AsyncFnMut() -> bool,
+    work: impl Future<Output = T>,
+) -> T {
+    let presence = async {
+        let mut ping = interval(every);
+        ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ping.tick().await;
+            if !show().await {
+                // The connection is broken, which whoever reads it says better.
+                return pending().await;
+            }
+        }
+    };
+    tokio::select! { done = work => done, never = presence => never }
 }
 
 /// Writes what the process writes, until it ends.
@@ -181,6 +209,33 @@ pub(crate) fn signal_number(name: &str) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_reader_who_takes_nothing_is_still_there() {
+        let (mut pager, mut screen) = tokio::io::duplex(4);
+        let (shown, mut heard) = mpsc::channel(16);
+        let write = async {
+            pager.write_all(b"more than fits").await.unwrap();
+            drop(pager);
+        };
+        let work = async {
+            // The pager takes the rest once presence was shown three times.
+            let read = async {
+                for _ in 0..3 {
+                    heard.recv().await;
+                }
+                let mut all = String::new();
+                screen.read_to_string(&mut all).await.unwrap();
+                all
+            };
+            tokio::join!(write, read).1
+        };
+        let show = async || shown.try_send(()).is_ok();
+        assert_eq!(showing_presence(Duration::from_millis(1), show, work).await, "more than fits");
+        // A connection that is broken does not end what is still to be read of it.
+        let work = tokio::time::sleep(Duration::from_millis(5));
+        showing_presence(Duration::from_millis(1), async || false, work).await;
+    }
 
     #[test]
     fn signals_have_their_numbers() {

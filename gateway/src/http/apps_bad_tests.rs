@@ -261,3 +261,35 @@ async fn unknown_apps_and_ports_get_a_sentence() {
         reply.body
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_that_is_too_long_or_never_ends_is_cut_off() {
+    let stage = Stage::set().await;
+    let (host, cookie) = (stage.host("3000"), stage.entered("3000").await);
+    for (what, most) in [("one of a mebibyte", 1 << 20), ("one without end", usize::MAX)] {
+        let mut browser = TcpStream::connect(stage.site.address).await.unwrap();
+        let (mut reads, mut writes) = browser.split();
+        let send = async {
+            let mut sent = 0;
+            let begin = format!("GET / HTTP/1.1\r\nHost: {host}\r\n{cookie}X-Long: ");
+            writes.write_all(begin.as_bytes()).await.unwrap();
+            while sent < most && writes.write_all(&[b'x'; 4096]).await.is_ok() {
+                sent += 4096;
+            }
+            let _closed = writes.write_all(b"\r\n\r\n").await;
+            sent
+        };
+        let read = async {
+            let mut seen = Vec::new();
+            // What was not read makes the close a reset.
+            let _closed = reads.read_to_end(&mut seen).await;
+            String::from_utf8_lossy(&seen).into_owned()
+        };
+        let both = async { tokio::join!(send, read) };
+        let (sent, seen) = tokio::time::timeout(LIMIT, both).await.unwrap();
+        assert!(seen.is_empty() || seen.starts_with("HTTP/1.1 431"), "{what}: {seen}");
+        assert!(sent < 64 << 20, "{what}: {sent} bytes were taken");
+    }
+    let seen = stage.get(&host, "/", &cookie).await;
+    assert!(seen.starts_with("HTTP/1.1 502"), "the next request is served: {seen}");
+}

@@ -7,7 +7,7 @@ use futures_util::{Stream, TryStreamExt as _};
 use reqwest::{Method, Url};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::{Client, ClientError, Event, Events, Process, ProcessOutput, process, wait};
+use super::{Client, ClientError, Event, Events, Process, process, wait};
 use crate::{
     Code, Job, JobId, Page,
     job::{ChangeJob, DryRun, JobEventAt, RerunJob, SubmitJob},
@@ -88,9 +88,9 @@ impl Client {
     }
 
     /// The same, then on until the task has ended.
-    pub async fn follow_job_logs(&self, name: &str, part: &LogPart) -> Result<ProcessOutput, ClientError> {
+    pub async fn follow_job_logs(&self, name: &str, part: &LogPart) -> Result<Process, ClientError> {
         let url = self.log_url(&["jobs", name, "logs", "follow"], part)?;
-        Ok(Process::connect(self, url, process::Framing::Prefixed).await?.output)
+        Process::connect(self, url, process::Framing::Prefixed).await
     }
 
     async fn pieces(

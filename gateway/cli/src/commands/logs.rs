@@ -4,13 +4,13 @@ use clap::Args;
 use futures_util::{Stream, StreamExt as _};
 use gateway_api::{
     Code,
-    client::{ClientError, LogPart, ProcessEvent, ProcessOutput, StandardStream},
+    client::{ClientError, LogPart, Process, ProcessEvent, ProcessOutput, StandardStream},
 };
 use jiff::Timestamp;
 use tokio::io::{AsyncWriteExt as _, stderr, stdout};
 
 use super::{Session, jobs};
-use crate::{failure::Status, output};
+use crate::{attach, failure::Status, output};
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
@@ -108,7 +108,12 @@ async fn print(
     Ok(Status::DONE)
 }
 
-async fn follow(mut output: ProcessOutput) -> anyhow::Result<Status> {
+async fn follow(process: Process) -> anyhow::Result<Status> {
+    let Process { input, output } = process;
+    attach::patiently(input, hear(output)).await
+}
+
+async fn hear(mut output: ProcessOutput) -> anyhow::Result<Status> {
     while let Some(event) = output.next().await {
         match event? {
             ProcessEvent::Output { stream: StandardStream::Stdout, bytes } => {

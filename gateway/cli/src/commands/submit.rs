@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, time::Duration};
 use clap::Args;
 use gateway_api::{
     Job, Status as State,
-    client::{ClientError, LogPart, ProcessEvent},
+    client::{ClientError, LogPart, Process, ProcessEvent, ProcessOutput},
     job::SubmitJob,
 };
 use jobfile::{
@@ -16,6 +16,7 @@ use tokio::io::{AsyncWriteExt as _, stdout};
 
 use super::{Session, convert, create, jobs, lifecycle};
 use crate::{
+    attach,
     failure::{Said, Status},
     output, size,
 };
@@ -147,19 +148,24 @@ async fn follow(job: &Job, session: &Session) -> anyhow::Result<()> {
         }
         seen = now.attempt;
         let part = LogPart { attempt: Some(seen), ..LogPart::default() };
-        let mut written = session.client.follow_job_logs(job.id.as_str(), &part).await?;
-        let mut out = stdout();
-        while let Some(event) = written.next().await {
-            match event? {
-                ProcessEvent::Output { bytes, .. } => {
-                    out.write_all(&bytes).await?;
-                    out.flush().await?;
-                }
-                ProcessEvent::Exit(_) => break,
-                ProcessEvent::Problem(problem) => return Err(ClientError::Problem(problem).into()),
+        let Process { input, output } = session.client.follow_job_logs(job.id.as_str(), &part).await?;
+        attach::patiently(input, hear(output)).await?;
+    }
+}
+
+async fn hear(mut written: ProcessOutput) -> anyhow::Result<()> {
+    let mut out = stdout();
+    while let Some(event) = written.next().await {
+        match event? {
+            ProcessEvent::Output { bytes, .. } => {
+                out.write_all(&bytes).await?;
+                out.flush().await?;
             }
+            ProcessEvent::Exit(_) => break,
+            ProcessEvent::Problem(problem) => return Err(ClientError::Problem(problem).into()),
         }
     }
+    Ok(())
 }
 
 /// What to call a file, and its text.
