@@ -26,7 +26,7 @@ def footprint(lab):
                 return {"memory": resident()}
 
         def agent():
-            return {"memory": berth.instance("web").memory_bytes("envd-agent")}
+            return {"memory": berth.instance("web").memory_bytes("/agent")}
 
         yield Case("idle, gateway and envd", {"berth": idle}, [Goal("memory", at_most=64 * MIB)], rounds_max=3)
         yield Case("1,000 sessions", {"berth": busy}, [Goal("memory", at_most=256 * MIB)], rounds_max=3)

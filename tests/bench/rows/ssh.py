@@ -244,7 +244,7 @@ def ssh_idle(lab):
     count = 500 if lab.full else 200
 
     def berth_memory():
-        return lab.berth().gateway.memory_bytes() + shell.memory_bytes("envd-agent")
+        return lab.berth().gateway.memory_bytes() + shell.memory_bytes("/agent")
 
     def sshd_memory():
         return shell.memory_bytes("/sshd")

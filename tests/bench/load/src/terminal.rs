@@ -13,6 +13,10 @@ use crate::sockets::{Socket, To, summary};
 /// How long a terminal may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
 const INTERRUPT: u8 = 3;
+/// What a line prints at its end; not to be found in text that is base64.
+const END: &[u8] = b"<DONE>";
+/// Written apart, so that its echo is not it.
+const TELL_END: &str = "echo '<DO''NE>'";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Speaks {
@@ -77,7 +81,7 @@ impl Terminal {
         loop {
             let bytes = self.output().await?;
             count += bytes.len();
-            tail.extend_from_slice(&bytes[bytes.len().saturating_sub(2 * mark.len())..]);
+            tail.extend_from_slice(&bytes);
             if tail.windows(mark.len()).any(|window| window == mark) {
                 return Ok(count);
             }
@@ -85,10 +89,10 @@ impl Terminal {
         }
     }
 
-    /// Runs a line and waits for what its end prints. The mark is written apart, so that its echo is not it.
+    /// Runs a line and waits for its end; how many bytes came.
     async fn line(&mut self, line: &str) -> anyhow::Result<usize> {
-        self.send(format!("{line}; echo DO''NE\n").as_bytes()).await?;
-        self.until(b"DONE").await
+        self.send(format!("{line}; {TELL_END}\n").as_bytes()).await?;
+        self.until(END).await
     }
 }
 
@@ -148,11 +152,11 @@ impl Flood {
             let bytes = terminal.line(&self.command).await?;
             return Ok(json!({ "bytes": bytes, "seconds": begun.elapsed().as_secs_f64() }));
         };
-        terminal.send(format!("{}; echo DO''NE\n", self.command).as_bytes()).await?;
+        terminal.send(format!("{}; {TELL_END}\n", self.command).as_bytes()).await?;
         let mut seen = 0;
         while seen < after {
             let bytes = terminal.output().await?;
-            if bytes.windows(4).any(|window| window == b"DONE") {
+            if bytes.windows(END.len()).any(|window| window == END) {
                 bail!("the command ended before it was interrupted");
             }
             seen += bytes.len();
