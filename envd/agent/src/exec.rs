@@ -35,8 +35,8 @@ use crate::{
     signal,
 };
 
-/// What is read from a process at once.
-const PIECE: usize = 32 << 10;
+/// What is read from a process at once: all that a pipe holds.
+const PIECE: usize = 64 << 10;
 /// The most that a pipe or a terminal can hold of what an ended process wrote.
 const LEFT_MAX: usize = 1 << 20;
 /// How long a process that was hung up can still write, to nobody, before its output is closed.

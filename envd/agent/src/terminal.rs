@@ -56,6 +56,8 @@ const QUEUE: usize = 2;
 const PIECE: usize = 64 << 10;
 /// How long pieces are gathered within a flood.
 const GATHER: Duration = Duration::from_millis(2);
+/// What is no longer than this is the echo of keys and no part of a flood: nothing waits after it.
+const ECHO_MAX: usize = 64;
 /// What the system holds on the way to a viewer.
 const ON_THE_WAY: usize = 64 << 10;
 /// The most that a terminal can hold of what an ended shell wrote.
@@ -104,7 +106,7 @@ enum News {
 struct Gathered {
     piece: Vec<u8>,
     filled: usize,
-    /// When something was last shown.
+    /// When something was last shown that may be part of a flood.
     shown: Option<Instant>,
 }
 
@@ -269,8 +271,8 @@ impl Gathered {
     }
 
     fn take(&mut self) -> &[u8] {
-        self.shown = Some(Instant::now());
         let filled = std::mem::take(&mut self.filled);
+        self.shown = (filled > ECHO_MAX).then(Instant::now);
         &self.piece[..filled]
     }
 }

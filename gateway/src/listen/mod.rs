@@ -151,6 +151,8 @@ where
                 (Ok(place), Ok((stream, peer))) => {
                     let serve = Arc::clone(&self).connection(stream, peer, Place::new(place));
                     self.tasks.spawn("connection", serve);
+                    // Whoever comes first would take a whole burst, and leave the other threads without work.
+                    tokio::task::yield_now().await;
                 }
                 (_, Err(error)) => {
                     tracing::warn!(%error, "a connection could not be accepted");

@@ -30,8 +30,9 @@ use crate::{
 
 /// How long a connection waits for another request. Less than the five seconds after which many servers close one.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
-/// Idle connections to one app, for each thread.
-const IDLE_MAX: usize = 32;
+/// Idle connections to one app, for each thread: as many as a burst of visitors has under way there, since each that
+/// is closed has to be dialled by the agent again.
+const IDLE_MAX: usize = 256;
 /// The head of an app's answer.
 const HEAD_MAX: usize = 256 << 10;
 const HEADERS_MAX: usize = 256;

@@ -3,6 +3,8 @@
 //! No chunk is longer than [`CHUNK_MAX`]; longer data is sent as several. A kind that this version does not know is
 //! skipped, so that a newer end can say more to an older one.
 
+use std::io::IoSlice;
+
 use gateway_api::stream::{Exit, Size};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -27,24 +29,23 @@ const HEADER: usize = 5;
 #[derive(Debug)]
 pub struct ChunkWriter<W = OwnedWriteHalf> {
     to: W,
-    frame: Vec<u8>,
 }
 
 /// The reading half of a process's stream.
 #[derive(Debug)]
 pub struct ChunkReader<R = OwnedReadHalf> {
     from: R,
-    header: [u8; HEADER],
+    /// What has arrived of a chunk's header; kept here, as the body is, so that [`Self::next`] can be cancelled.
+    header: Vec<u8>,
+    /// What has arrived of the body, and perhaps of the header after it.
     body: Vec<u8>,
-    /// How much of header and body has arrived; kept here so that [`Self::next`] can be cancelled.
-    filled: usize,
 }
 
 // === impl ChunkWriter ===
 
 impl<W: AsyncWrite + Unpin> ChunkWriter<W> {
     pub fn new(to: W) -> Self {
-        Self { to, frame: Vec::new() }
+        Self { to }
     }
 
     /// Sends a chunk, data longer than [`CHUNK_MAX`] as several. Waits when the other end is slow. Not cancel-safe.
@@ -87,11 +88,17 @@ impl<W: AsyncWrite + Unpin> ChunkWriter<W> {
         if body.len() > CHUNK_MAX {
             return Err(ProtocolError::TooLong(body.len()));
         }
-        self.frame.clear();
-        self.frame.push(kind);
-        self.frame.extend_from_slice(&length.to_be_bytes());
-        self.frame.extend_from_slice(body);
-        self.to.write_all(&self.frame).await?;
+        let [a, b, c, d] = length.to_be_bytes();
+        let header = [kind, a, b, c, d];
+        // Both at once and without a copy; the rest in turn where the other end is slow.
+        let mut sent = 0;
+        while sent < HEADER {
+            match self.to.write_vectored(&[IoSlice::new(&header[sent..]), IoSlice::new(body)]).await? {
+                0 => return Err(ProtocolError::Io(std::io::ErrorKind::WriteZero.into())),
+                more => sent += more,
+            }
+        }
+        self.to.write_all(&body[sent - HEADER..]).await?;
         Ok(())
     }
 }
@@ -100,32 +107,33 @@ impl<W: AsyncWrite + Unpin> ChunkWriter<W> {
 
 impl<R: AsyncRead + Unpin> ChunkReader<R> {
     pub fn new(from: R) -> Self {
-        Self { from, header: [0; HEADER], body: Vec::new(), filled: 0 }
+        Self { from, header: Vec::with_capacity(HEADER), body: Vec::new() }
     }
 
     /// The next chunk, or `None` when the other end has closed. Cancel-safe: what had arrived is kept.
     pub async fn next(&mut self) -> Result<Option<Chunk>, ProtocolError> {
         loop {
-            while self.filled < HEADER {
-                match self.from.read(&mut self.header[self.filled..]).await? {
-                    0 if self.filled == 0 => return Ok(None),
-                    0 => return Err(end_within_a_chunk()),
-                    read => self.filled += read,
+            while self.header.len() < HEADER {
+                let missing = HEADER - self.header.len();
+                if fill(&mut self.from, &mut self.header, missing).await? == 0 {
+                    return if self.header.is_empty() { Ok(None) } else { Err(end_within_a_chunk()) };
                 }
             }
-            let [kind, length @ ..] = self.header;
-            let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+            let (kind, length) = parts(&self.header);
             if length > CHUNK_MAX {
                 return Err(ProtocolError::TooLong(length));
             }
-            self.body.resize(length, 0);
-            while self.filled < HEADER + length {
-                match self.from.read(&mut self.body[self.filled - HEADER..]).await? {
-                    0 => return Err(end_within_a_chunk()),
-                    read => self.filled += read,
+            // With the header after it, which then needs no call of its own.
+            self.body.reserve_exact((length + HEADER).saturating_sub(self.body.len()));
+            while self.body.len() < length {
+                let missing = length + HEADER - self.body.len();
+                if fill(&mut self.from, &mut self.body, missing).await? == 0 {
+                    return Err(end_within_a_chunk());
                 }
             }
-            self.filled = 0;
+            self.header.clear();
+            self.header.extend_from_slice(&self.body[length..]);
+            self.body.truncate(length);
             if let Some(chunk) = decode(kind, std::mem::take(&mut self.body))? {
                 return Ok(Some(chunk));
             }
@@ -136,6 +144,19 @@ impl<R: AsyncRead + Unpin> ChunkReader<R> {
     pub fn get_ref(&self) -> &R {
         &self.from
     }
+}
+
+/// Reads at most `most` bytes to the end of `into`; how many came.
+async fn fill<R: AsyncRead + Unpin>(from: &mut R, into: &mut Vec<u8>, most: usize) -> std::io::Result<usize> {
+    let most = u64::try_from(most).unwrap_or(u64::MAX);
+    from.take(most).read_buf(into).await
+}
+
+/// Kind and length of a whole header.
+fn parts(header: &[u8]) -> (u8, usize) {
+    let (kind, length) = header.split_first().unwrap_or((&0, &[]));
+    let length = length.iter().fold(0u32, |length, byte| (length << 8) | u32::from(*byte));
+    (*kind, usize::try_from(length).unwrap_or(usize::MAX))
 }
 
 fn decode(kind: u8, body: Vec<u8>) -> Result<Option<Chunk>, ProtocolError> {
@@ -220,6 +241,32 @@ mod tests {
         }
         near.write_all(&frame[frame.len() - 1..]).await.unwrap();
         assert_eq!(reader.next().await.unwrap(), Some(Chunk::Stdout(b"hello".to_vec())));
+    }
+
+    #[tokio::test]
+    async fn chunks_that_arrive_in_any_pieces_read_back_in_order() {
+        let mut frames = Vec::new();
+        for chunk in every_kind() {
+            ChunkWriter::new(&mut frames).send(&chunk).await.unwrap();
+        }
+        for piece in 1..=frames.len() {
+            let (mut near, far) = tokio::io::duplex(frames.len());
+            let write = async {
+                for piece in frames.chunks(piece) {
+                    near.write_all(piece).await.unwrap();
+                    tokio::task::yield_now().await;
+                }
+                drop(near);
+            };
+            let read = async {
+                let mut reader = ChunkReader::new(far);
+                for chunk in every_kind() {
+                    assert_eq!(reader.next().await.unwrap(), Some(chunk), "in pieces of {piece}");
+                }
+                assert_eq!(reader.next().await.unwrap(), None);
+            };
+            tokio::join!(write, read);
+        }
     }
 
     #[tokio::test]
