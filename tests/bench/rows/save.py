@@ -70,7 +70,7 @@ def save_once(berth, name):
 
 def by_berth(lab, change):
     berth = lab.berth()
-    name = f"save-{uuid.uuid4().hex[:8]}"
+    name = f"save_{uuid.uuid4().hex[:8]}"
     berth.create(name)
     instance = berth.instance(name)
     try:

@@ -74,7 +74,7 @@ def lists(lab):
         made = 0
         for count in (100, 1000, 10_000):
             while made < count:
-                berth.create(f"list-{made}", cpus=0.1, memory_bytes=64 << 20, image="localhost/berth/base:latest")
+                berth.create(f"list_{made}", cpus=0.1, memory_bytes=64 << 20, image="localhost/berth/base:latest")
                 made += 1
             yield Case(
                 f"{count:,} instances",
