@@ -11,8 +11,9 @@ import { inBrowser, signIn, site } from './browser.mjs'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** The instance that whoever runs this has made. */
+/** The instance and the job that whoever runs this has made. */
 const INSTANCE = '/instances/look'
+const JOB = '/jobs/look'
 
 const PAGES = [
   '/',
@@ -20,10 +21,18 @@ const PAGES = [
   '/instances/new',
   INSTANCE,
   ...['terminal', 'ssh', 'ports', 'logs', 'events', 'spec'].map((tab) => `${INSTANCE}/${tab}`),
+  '/jobs',
+  '/jobs/new',
+  JOB,
+  ...['logs', 'events', 'file'].map((tab) => `${JOB}/${tab}`),
+  '/queue',
+  '/images',
+  '/images?group=platform',
+  '/setup',
   ...['profile', 'appearance', 'ssh-keys', 'tokens', 'security', 'activity'].map(
     (section) => `/settings/${section}`,
   ),
-  ...['users', 'groups', 'nodes', 'instances', 'announcements', 'audit', 'health', 'settings'].map(
+  ...['users', 'groups', 'nodes', 'instances', 'jobs', 'images', 'announcements', 'audit', 'health', 'settings'].map(
     (section) => `/admin/${section}`,
   ),
   '/nowhere',
@@ -72,10 +81,11 @@ for (const language of ['zh-CN', 'en']) {
           for (const [size, viewport] of Object.entries(SIZES)) {
             await page.setViewportSize(viewport)
             for (const path of PAGES) {
-              await look(page, path)
-              await shoot(`${size}${path.replaceAll('/', '-')}`)
+              problems.push(...(await look(page, path)).map((problem) => `${size} ${problem}`))
+              await shoot(`${size}${path.replaceAll(/[/?=]/g, '-')}`)
             }
           }
+          assert.deepEqual(problems, [])
         },
       )
     })

@@ -1,5 +1,5 @@
 // The first ten minutes of somebody who has never seen Berth, in Chinese and in English: an instance, JupyterLab in
-// it, the way to it by SSH, and its end.
+// it, the way to it by SSH, an image of it, a job, and their end.
 
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
@@ -10,7 +10,7 @@ import { APP_LIMIT_MS, inBrowser, site } from './browser.mjs'
 function words(language) {
   const folder = new URL(`../../web/src/i18n/${language}/`, import.meta.url)
   const read = (name) => JSON.parse(readFileSync(new URL(`${name}.json`, folder), 'utf8'))
-  const names = ['common', 'create', 'instances', 'session', 'streams']
+  const names = ['common', 'create', 'images', 'instances', 'jobs', 'session', 'streams']
   return Object.fromEntries(names.map((name) => [name, read(name)]))
 }
 
@@ -18,6 +18,7 @@ for (const language of ['zh-CN', 'en']) {
   test(`the first ten minutes: ${language}`, async () => {
     const say = words(language)
     const name = language === 'en' ? 'first_en' : 'first_zh'
+    const [image, job] = [name.replace('_', '-'), `${name}_job`]
     const button = (page, text) => page.getByRole('button', { name: text, exact: true })
     const place = (page, key) => page.getByRole('link', { name: say.common.place[key], exact: true })
     await inBrowser(`story-${language}`, { locale: language }, async (page, shoot) => {
@@ -55,14 +56,48 @@ for (const language of ['zh-CN', 'en']) {
       await page.getByRole('textbox', { name: say.streams.logs.find }).waitFor()
       await shoot('6-logs')
 
+      await button(page, say.instances.action.save).click()
+      const saving = page.getByRole('dialog')
+      await saving.getByText('/userhome', { exact: false }).first().waitFor()
+      await saving.getByLabel(say.images.save.name).fill(image)
+      await saving.getByLabel(say.images.save.tag).fill('v1')
+      await shoot('7-save')
+      await button(saving, say.images.save.submit).click()
+      const row = page.getByRole('row').filter({ hasText: `${image}:v1` })
+      await row.waitFor()
+      await shoot('8-saving')
+      await row.getByText(say.images.state.ready, { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
+      await shoot('8-saved')
+
+      await place(page, 'instances').click()
+      await page.getByRole('link', { name, exact: true }).click()
       await button(page, say.instances.action.stop).click()
       await state.getByText(say.instances.state.stopped, { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
+
+      await place(page, 'images').click()
+      await button(row, say.images.use_in_job).click()
+      await page.getByRole('textbox', { name: say.jobs.new.name, exact: true }).fill(job)
+      const command = page.getByRole('textbox', { name: say.jobs.new.command, exact: true })
+      await command.fill('echo the answer is $((6*7))')
+      await page.getByText(say.jobs.new.verdict_starts).waitFor()
+      await shoot('9-job')
+      await button(page, say.jobs.new.submit).click()
+      await page.getByRole('heading', { name: job }).waitFor()
+      await state.getByText(say.jobs.state.succeeded, { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
+      await shoot('10-job-done')
+      await page.getByRole('tab', { name: say.jobs.tab.logs, exact: true }).click()
+      await page.getByText('the answer is 42').waitFor()
+      await shoot('11-job-log')
+      await place(page, 'jobs').click()
+      await page.getByRole('row').filter({ hasText: job }).getByText(say.jobs.state.succeeded).waitFor()
+      await shoot('12-jobs')
+
       await place(page, 'home').click()
       await page
         .getByRole('article', { name })
         .getByText(say.instances.state.stopped, { exact: true })
         .waitFor()
-      await shoot('7-home')
+      await shoot('13-home')
     })
   })
 }

@@ -93,6 +93,8 @@ async fn the_console_works_in_a_browser() {
 async fn every_page_is_sound_in_both_languages_and_themes() {
     let world = World::start().await;
     create(&world, "look", tests::IMAGE).await;
+    let job = format!("berth: 1\nname: look\nimage: {}\ncommand: echo begun; sleep infinity\n", tests::IMAGE);
+    world.berth_with(&["submit", "-"], job.as_bytes()).await.succeeded();
     walking_for(&world, "pages", LONG_WALK_LIMIT).await;
 }
 

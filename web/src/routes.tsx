@@ -54,6 +54,7 @@ const NewJobPage = later(async () => ({ default: (await import('./pages/jobs/new
 const JobPage = later(async () => ({ default: (await import('./pages/jobs/job')).JobPage }))
 const QueuePage = later(async () => ({ default: (await import('./pages/queue')).QueuePage }))
 const ImagesPage = later(async () => ({ default: (await import('./pages/images')).ImagesPage }))
+const SetupPage = later(async () => ({ default: (await import('./pages/setup')).SetupPage }))
 const SettingsPage = later(async () => ({ default: (await import('./pages/settings')).SettingsPage }))
 const AdminPage = later(async () => ({ default: (await import('./pages/admin')).AdminPage }))
 
@@ -156,8 +157,10 @@ const jobs = createRoute({
 const newJob = createRoute({
   getParentRoute: () => signedIn,
   path: '/jobs/new',
-  validateSearch: ({ from }: Record<string, unknown>): NewJobSearch =>
-    typeof from === 'string' || typeof from === 'number' ? { from: String(from) } : {},
+  validateSearch: ({ from, image }: Record<string, unknown>): NewJobSearch => ({
+    ...((typeof from === 'string' || typeof from === 'number') && { from: String(from) }),
+    ...(typeof image === 'string' && { image }),
+  }),
   component: NewJobPage,
 })
 
@@ -191,11 +194,18 @@ const queue = createRoute({
 const images = createRoute({
   getParentRoute: () => signedIn,
   path: '/images',
-  validateSearch: ({ sort, group }: Record<string, unknown>): ImagesSearch => ({
+  validateSearch: ({ sort, group, find }: Record<string, unknown>): ImagesSearch => ({
     ...readSort(sort),
+    ...((typeof find === 'string' || typeof find === 'number') && { find: String(find) }),
     ...(isImageGroup(group) && { group }),
   }),
   component: ImagesPage,
+})
+
+const setup = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/setup',
+  component: SetupPage,
 })
 
 const settings = createRoute({
@@ -290,6 +300,7 @@ export function buildRouter(cache: QueryClient) {
         job.addChildren([jobOverview, jobTab]),
         queue,
         images,
+        setup,
         settings.addChildren([settingsSection]),
         admin.addChildren([adminSection]),
         enter,

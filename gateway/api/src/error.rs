@@ -101,13 +101,14 @@ pub enum Reason {
     TextTooLong,
     EndsBeforeItStarts,
     PriorityOutOfRange,
+    SiteNameTooLong,
     /// A reason that this client does not know, from a newer gateway.
     #[serde(other)]
     Unknown,
 }
 
 impl Reason {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Negative,
         Self::CpusTooFew,
         Self::MemoryTooSmall,
@@ -132,6 +133,7 @@ impl Reason {
         Self::TextTooLong,
         Self::EndsBeforeItStarts,
         Self::PriorityOutOfRange,
+        Self::SiteNameTooLong,
     ];
 
     /// The word as it stands in JSON.
@@ -166,6 +168,7 @@ impl Reason {
             Self::TextTooLong => "it is longer than 16 KiB",
             Self::EndsBeforeItStarts => "it ends before it starts",
             Self::PriorityOutOfRange => "it must be from 1 to 9",
+            Self::SiteNameTooLong => "it must be one line of at most 60 characters",
             Self::Unknown => "it cannot be used",
         }
     }

@@ -7,6 +7,7 @@ pub mod app;
 pub mod audit;
 #[cfg(feature = "client")]
 pub mod client;
+pub mod convert;
 pub mod error;
 pub mod id;
 pub mod image;
@@ -19,6 +20,7 @@ pub mod people;
 pub mod quota;
 pub mod session;
 pub mod setting;
+pub mod site;
 pub mod ssh;
 pub mod stream;
 pub mod token;

@@ -384,7 +384,7 @@ pub(crate) fn kept_for(app: &App) -> Duration {
     Duration::from_hours(app.config.jobs.keep_failed_hours)
 }
 
-fn note(note: &jobfile::Note) -> JobNote {
+pub(super) fn note(note: &jobfile::Note) -> JobNote {
     let word = serde_json::to_value(note.code).ok().and_then(|word| word.as_str().map(str::to_owned));
     JobNote {
         level: if note.level == Level::Error { "error" } else { "warning" }.to_owned(),

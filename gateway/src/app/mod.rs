@@ -3,6 +3,7 @@
 mod accounts;
 mod apps;
 mod chores;
+mod convert;
 mod groups;
 mod images;
 mod instances;
@@ -13,6 +14,7 @@ mod people;
 mod quotas;
 mod registry;
 mod saved;
+mod site;
 mod ssh_keys;
 mod storage;
 

@@ -10,6 +10,7 @@ mod audit;
 mod body;
 mod caller;
 mod console;
+mod convert;
 mod events;
 mod groups;
 mod health;
@@ -30,6 +31,7 @@ mod registry;
 mod relay;
 mod session;
 mod settings;
+mod site;
 mod ssh;
 #[cfg(test)]
 mod stage;
@@ -160,6 +162,7 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(instances::restart))
         .routes(routes!(jobs::list, jobs::submit))
         .routes(routes!(jobs::dry_run))
+        .routes(routes!(convert::convert))
         .routes(routes!(jobs::show, jobs::change, jobs::delete))
         .routes(routes!(jobs::stop))
         .routes(routes!(jobs::rerun))
@@ -206,6 +209,7 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(notices::rules, notices::set_rules))
         .routes(routes!(notices::accept_rules))
         .routes(routes!(settings::effective))
+        .routes(routes!(site::show, site::change))
         .routes(routes!(ssh::remove));
     OpenApiRouter::with_openapi(Description::openapi())
         .nest("/api/v1", v1)

@@ -15,6 +15,7 @@ mod notices;
 mod pushed;
 mod reservations;
 mod sessions;
+mod site;
 mod ssh_keys;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
 import { api, dataOf } from './client'
+import { noteState } from './start-clock'
 import type { CreateInstance, Instance } from './types'
 
 /** What can be asked of an existing instance with one request. */
@@ -36,7 +37,9 @@ export function instanceQuery(name: string) {
 }
 
 export async function createInstance(request: CreateInstance): Promise<Instance> {
-  return dataOf(await api.POST('/api/v1/instances', { body: request }))
+  const instance = dataOf(await api.POST('/api/v1/instances', { body: request }))
+  noteState(instance)
+  return instance
 }
 
 /** Asks by id: a name could meanwhile stand for another instance. */
@@ -64,6 +67,7 @@ function discardFetchesUnderWay(cache: QueryClient) {
 }
 
 export function instanceChanged(cache: QueryClient, instance: Instance) {
+  noteState(instance)
   cache.setQueryData<Instance[]>(LIST, (list) => list && withInstance(list, instance))
   cache.setQueriesData<Instance>({ queryKey: ONE }, (one) => (one?.id === instance.id ? instance : one))
   discardFetchesUnderWay(cache)

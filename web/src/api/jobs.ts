@@ -3,7 +3,7 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
 import { ApiError, api, dataOf } from './client'
-import type { ChangeJob, DryRun, Job, JobEventAt, SubmitJob } from './types'
+import type { ChangeJob, Converted, DryRun, Job, JobEventAt, SubmitJob } from './types'
 
 const ALL = ['jobs'] as const
 const LIST = [...ALL, 'list'] as const
@@ -55,13 +55,24 @@ export async function submitJob(wanted: SubmitJob): Promise<Job> {
 }
 
 /** What would become of it; an error is what is wrong with the file. */
-export function dryRunQuery(file: string) {
+export function dryRunQuery(wanted: SubmitJob) {
   return queryOptions({
-    queryKey: ['job-dry-run', file],
+    queryKey: ['job-dry-run', wanted],
     queryFn: async ({ signal }): Promise<DryRun> =>
-      dataOf(await api.POST('/api/v1/jobs:dryRun', { body: { file }, signal })),
+      dataOf(await api.POST('/api/v1/jobs:dryRun', { body: wanted, signal })),
     retry: (failures, error) => failures < 2 && error instanceof ApiError && error.status === 0,
     staleTime: 5_000,
+    refetchInterval: false,
+  })
+}
+
+/** What a file means here, with all that is to be said about it. */
+export function convertQuery(file: string) {
+  return queryOptions({
+    queryKey: ['job-convert', file],
+    queryFn: async ({ signal }): Promise<Converted> =>
+      dataOf(await api.POST('/api/v1/jobs:convert', { body: { file }, signal })),
+    staleTime: Infinity,
     refetchInterval: false,
   })
 }

@@ -3,7 +3,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { api, dataOf } from './client'
-import type { EffectiveSetting, Image, Node } from './types'
+import type { ChangeSite, EffectiveSetting, Image, Node, Site } from './types'
 
 export const imagesQuery = queryOptions({
   queryKey: ['images'],
@@ -39,3 +39,14 @@ export const settingsQuery = queryOptions({
   queryFn: async ({ signal }): Promise<EffectiveSetting[]> =>
     dataOf(await api.GET('/api/v1/settings', { signal })).items,
 })
+
+/** What admins say of the site as a whole. */
+export const siteQuery = queryOptions({
+  queryKey: ['site'],
+  queryFn: async ({ signal }): Promise<Site> => dataOf(await api.GET('/api/v1/site', { signal })),
+  staleTime: 60_000,
+})
+
+export async function changeSite(change: ChangeSite): Promise<Site> {
+  return dataOf(await api.PATCH('/api/v1/site', { body: change }))
+}

@@ -12,22 +12,29 @@ import { showDone, Trouble } from './trouble'
 /** The gateway judges passwords; this only spares a round trip. */
 const SHORTEST = 8
 
+interface FirstProps {
+  opened: boolean
+  onDone: () => void
+  onLeave: () => void
+}
+
 /** The first sign-in. Nothing else works before, so the only other way is out. */
-export function FirstPasswordDialog({ opened, onLeave }: { opened: boolean; onLeave: () => void }) {
+export function FirstPasswordDialog({ opened, onDone, onLeave }: FirstProps) {
   const { t } = useTranslation('session')
   return (
     <Dialog opened={opened} onClose={onLeave} stays title={t('change_password.first_title')}>
-      <PasswordForm first onLeave={onLeave} />
+      <PasswordForm first onDone={onDone} onLeave={onLeave} />
     </Dialog>
   )
 }
 
 interface FormProps {
   first?: boolean
+  onDone?: () => void
   onLeave?: () => void
 }
 
-export function PasswordForm({ first, onLeave }: FormProps) {
+export function PasswordForm({ first, onDone, onLeave }: FormProps) {
   const { t } = useTranslation('session')
   const cache = useQueryClient()
   const form = useForm({
@@ -44,6 +51,7 @@ export function PasswordForm({ first, onLeave }: FormProps) {
       showDone(t('change_password.done'))
       form.reset()
       await cache.invalidateQueries()
+      onDone?.()
     },
     onError: (error) => {
       if (error instanceof ApiError && error.problem.code === 'bad_credentials') {

@@ -1,11 +1,12 @@
 import { AppShell, Burger, Group, Loader, NavLink, Text, UnstyledButton } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { useSuspenseQuery } from '@tanstack/react-query'
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { Suspense, useContext, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { meQuery } from '../api/session'
+import { siteQuery } from '../api/site'
 import { paths } from '../util/path-builder'
 import { AppearanceMenu } from './appearance-menu'
 import { ConnectionBanner } from './connection-banner'
@@ -14,6 +15,7 @@ import { LiveContext } from './live-context'
 import { isAt, placesOf } from './navigation'
 import { PaletteButton } from './palette-button'
 import { SessionEndedDialog } from './session-ended-dialog'
+import { TasksTray } from './tasks-tray'
 import { UserMenu } from './user-menu'
 
 const MAIN_ID = 'main-content'
@@ -23,6 +25,7 @@ export function Shell() {
   const { t } = useTranslation()
   const { data: me } = useSuspenseQuery(meQuery)
   const [opened, { toggle, close }] = useDisclosure()
+  const { data: site } = useQuery({ ...siteQuery, enabled: !me.must_change_password })
   const live = useContext(LiveContext)
   // With a password that somebody else has seen nothing but changing it works.
   const ready = !me.must_change_password
@@ -48,12 +51,13 @@ export function Shell() {
           <UnstyledButton component={Link} to={paths.home()} mr="auto" aria-label={t('to_home')}>
             <Group gap={8} wrap="nowrap">
               <img src="/favicon.svg" alt="" width={26} height={26} />
-              <Text fw={700} size="lg" visibleFrom="xs">
-                {t('product')}
+              <Text fw={700} size="lg" visibleFrom="xs" lineClamp={1}>
+                {site?.name || t('product')}
               </Text>
             </Group>
           </UnstyledButton>
           {ready && <PaletteButton me={me} />}
+          {ready && <TasksTray me={me} />}
           <LanguageSwitch />
           <AppearanceMenu />
           <UserMenu me={me} />

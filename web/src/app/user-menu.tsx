@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { signOut } from '../api/session'
+import { siteQuery } from '../api/site'
 import type { Me } from '../api/types'
 import { IconLogout, IconSettings, IconUser } from '../ui/icons'
 import { paths } from '../util/path-builder'
@@ -23,6 +24,12 @@ export function UserMenu({ me }: { me: Me }) {
     },
     onError: showTrouble,
   })
+  // Whoever has just set the site up is led through the rest of it.
+  const begin = async () => {
+    if (me.role !== 'admin') return
+    const site = await cache.fetchQuery(siteQuery)
+    if (!site.set_up) await navigate({ to: paths.setup() })
+  }
   return (
     <>
       <Menu position="bottom-end" withArrow>
@@ -50,7 +57,11 @@ export function UserMenu({ me }: { me: Me }) {
         </Menu.Dropdown>
       </Menu>
       {!me.must_change_password && <RulesGate onLeave={() => leave.mutate()} />}
-      <FirstPasswordDialog opened={me.must_change_password} onLeave={() => leave.mutate()} />
+      <FirstPasswordDialog
+        opened={me.must_change_password}
+        onDone={() => void begin()}
+        onLeave={() => leave.mutate()}
+      />
     </>
   )
 }

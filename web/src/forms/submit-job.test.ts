@@ -1,29 +1,97 @@
+import { parse } from 'yaml'
 import { describe, expect, test } from 'vitest'
 
-import { fileFrom, startingJob, valuesFrom } from './submit-job'
+import { readJob, renamed, roleNames, startingFile, writeJob, written } from './submit-job'
 
-const job = { ...startingJob('localhost/berth/base:latest'), name: 'train' }
+const FILE = `berth: 1
+# for the paper
+name: finetune
+image: localhost/berth/base:latest
+memory: 8G
+time_limit: 1h30m
+retries: after-failure
+env:
+  SEED: 7
+  VERSION: 1.10
+mounts:
+  - from: datasets/imagenet
+    to: /data
+command: |
+  set -e
+  python train.py
+`
 
-describe('a form and its file say the same', () => {
-  const check = (what: string, values: typeof job) =>
-    test(what, () => expect(valuesFrom(fileFrom(values))).toEqual(values))
-  check('as it begins', job)
-  check('with all that can be said', {
-    ...job,
-    command: 'set -e\npython train.py --name "a: b"\n',
-    cpus: 2.5,
-    gpus: 4,
-    tasks: 2,
+function read(file: string) {
+  const values = readJob(file)
+  if (values === null) throw new Error('the form cannot show it')
+  return values
+}
+
+/** What the file means after one field was changed in the form. */
+function changed(file: string, change: Partial<ReturnType<typeof read>>): string {
+  const values = read(file)
+  return writeJob(file, values, { ...values, ...change })
+}
+
+test('the form shows what the file says', () => {
+  expect(read(FILE)).toMatchObject({
+    name: 'finetune',
+    memoryGib: 8,
     limitHours: 1.5,
-    retries: 3,
+    retries: '',
+    command: 'set -e\npython train.py\n',
+    env: [
+      { key: 'SEED', value: '7' },
+      { key: 'VERSION', value: '1.10' },
+    ],
+    gpus: '',
   })
-  check('in Chinese', { ...job, command: 'echo 你好' })
 })
 
-describe('a file that says more than the form is left alone', () => {
-  const check = (what: string, file: string) => test(what, () => expect(valuesFrom(file)).toBeNull())
-  check('another language', '{"jobName": "a", "taskRoles": []}')
-  check('a key of its own', `${fileFrom(job)}gpu_model: A100\n`)
-  check('a comment', `# mine\n${fileFrom(job)}`)
-  check('no YAML at all', 'name: [')
+describe('what is changed in the form', () => {
+  test('is all that changes in the file', () => {
+    expect(changed(FILE, { gpus: 2 })).toBe(`${FILE}gpus: 2\n`)
+    expect(changed(FILE, { name: 'again' })).toBe(FILE.replace('finetune', 'again'))
+  })
+
+  test('leaves the file when it is emptied', () => {
+    expect(parse(changed(FILE, { limitHours: '', env: [] }))).not.toHaveProperty('time_limit')
+  })
+
+  const says = (change: Partial<ReturnType<typeof read>>, expected: object) =>
+    test(JSON.stringify(change), () => expect(parse(changed(FILE, change))).toMatchObject(expected))
+  says({ memoryGib: 1.5 }, { memory: '1536M' })
+  says({ shmGib: 2 }, { shm: '2G' })
+  says({ limitHours: 2 }, { time_limit: '2h' })
+  says({ limitHours: 0.25 }, { time_limit: '15m' })
+  says({ ports: 'http, tensorboard' }, { ports: [{ label: 'http' }, { label: 'tensorboard' }] })
+  says({ env: [{ id: 1, key: 'A', value: '007' }] }, { env: { A: '007' } })
+})
+
+test('several roles have a form each', () => {
+  const file = 'berth: 1\nroles:\n- name: ps\n  image: a\n- name: worker\n  image: b\n  tasks: 2\n'
+  expect(roleNames(file)).toEqual(['ps', 'worker'])
+  const worker = readJob(file, 1)
+  expect(worker).toMatchObject({ image: 'b', tasks: 2 })
+  const after = worker ? writeJob(file, worker, { ...worker, tasks: 3 }) : ''
+  expect(parse(after)).toEqual(parse(file.replace('tasks: 2', 'tasks: 3')))
+})
+
+test('YAML becomes JSON and back without a loss', () => {
+  const json = written(FILE, 'json') ?? ''
+  expect(JSON.parse(json)).toEqual(parse(FILE))
+  expect(parse(written(json, 'yaml') ?? '')).toEqual(parse(FILE))
+  expect(JSON.parse(changed(json, { gpus: 1 }))).toMatchObject({ gpus: 1, name: 'finetune' })
+})
+
+test('what is not Berth’s own has no form', () => {
+  expect(readJob('{"jobName": "x", "taskRoles": []}')).toBeNull()
+  expect(readJob('berth: 1\nname: [')).toBeNull()
+  expect(written('name=x', 'json')).toBeNull()
+})
+
+test('a new job only waits to be worked in; a clone has another name', () => {
+  const file = startingFile('python:3.12')
+  expect(read(file)).toMatchObject({ command: 'sleep infinity', image: 'python:3.12', name: '' })
+  expect(read(renamed(file, 'copy')).name).toBe('copy')
 })

@@ -12,12 +12,15 @@ interface Props {
   children: ReactNode
   confirm: string
   busy?: boolean
+  /** Nothing is lost by it. */
+  harmless?: boolean
   onConfirm: () => void
   onClose: () => void
 }
 
 /** Asks before something is lost. Cancel has the focus: a hasty Enter does no harm. */
-export function ConfirmDialog({ opened, title, children, confirm, busy, onConfirm, onClose }: Props) {
+export function ConfirmDialog(props: Props) {
+  const { opened, title, children, confirm, busy, harmless, onConfirm, onClose } = props
   const { t } = useTranslation()
   return (
     <Dialog opened={opened} onClose={onClose} title={title}>
@@ -27,7 +30,7 @@ export function ConfirmDialog({ opened, title, children, confirm, busy, onConfir
           <Button variant="default" data-autofocus onClick={onClose}>
             {t('cancel')}
           </Button>
-          <Button color="red" loading={busy} onClick={onConfirm}>
+          <Button color={harmless ? undefined : 'red'} loading={busy} onClick={onConfirm}>
             {confirm}
           </Button>
         </Group>

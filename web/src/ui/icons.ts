@@ -56,6 +56,7 @@ export { default as IconStop } from '@tabler/icons-react/dist/esm/icons/IconPlay
 export { default as IconStopped } from '@tabler/icons-react/dist/esm/icons/IconCircleMinus.mjs'
 export { default as IconSun } from '@tabler/icons-react/dist/esm/icons/IconSun.mjs'
 export { default as IconSystem } from '@tabler/icons-react/dist/esm/icons/IconDeviceDesktop.mjs'
+export { default as IconTasks } from '@tabler/icons-react/dist/esm/icons/IconProgress.mjs'
 export { default as IconTerminal } from '@tabler/icons-react/dist/esm/icons/IconTerminal2.mjs'
 export { default as IconTrash } from '@tabler/icons-react/dist/esm/icons/IconTrash.mjs'
 export { default as IconUp } from '@tabler/icons-react/dist/esm/icons/IconArrowUp.mjs'

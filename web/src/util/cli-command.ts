@@ -59,6 +59,11 @@ export function createRequest(origin: string, request: CreateInstance): string {
   ].join('\n')
 }
 
+export function submitCommand(file: string, name?: string): string {
+  const words = ['berth', 'submit', '-', ...(name ? ['--name', quoteWord(name)] : [])]
+  return `${words.join(' ')} <<'EOF'\n${file.trimEnd()}\nEOF`
+}
+
 export function saveCommand(instance: string, { name, tag, message, share, stop }: SaveInstance): string {
   const words = ['berth', 'save', quoteWord(instance)]
   // A word alone is a tag; who names the image has to name that too.

@@ -61,6 +61,8 @@ export const ADMIN_SECTIONS = [
   'groups',
   'nodes',
   'instances',
+  'jobs',
+  'images',
   'announcements',
   'audit',
   'health',
@@ -74,6 +76,7 @@ export function isAdminSection(text: string): text is AdminSection {
 
 export const paths = {
   home: () => '/',
+  setup: () => '/setup',
   signIn: (next?: string) => (next ? `/login?next=${encodeURIComponent(next)}` : '/login'),
   instances: () => '/instances',
   newInstance: () => '/instances/new',
@@ -86,6 +89,7 @@ export const paths = {
       : `/instances/${encodeURIComponent(name)}/${tab}`,
   jobs: () => '/jobs',
   newJob: () => '/jobs/new',
+  newJobOf: (image: string) => `/jobs/new?image=${encodeURIComponent(image)}`,
   /** The form for a new job, filled with the file of another one. */
   cloneOfJob: (name: string) => `/jobs/new?from=${encodeURIComponent(name)}`,
   job: (name: string, tab: JobTab = 'overview') =>

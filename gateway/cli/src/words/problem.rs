@@ -259,6 +259,7 @@ fn reason(word: &str) -> Option<&'static str> {
         Reason::TextTooLong => "不能超过 16 KiB",
         Reason::EndsBeforeItStarts => "结束时间早于开始时间",
         Reason::PriorityOutOfRange => "须在 1 至 9 之间",
+        Reason::SiteNameTooLong => "须为一行，最多 60 个字符",
         Reason::Unknown => return None,
     })
 }

@@ -516,6 +516,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs:convert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["convert_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs:dryRun": {
         parameters: {
             query?: never;
@@ -722,6 +738,22 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/site": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["show_site"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch: operations["change_site"];
         trace?: never;
     };
     "/api/v1/ssh": {
@@ -1159,6 +1191,12 @@ export interface components {
             new: string;
             old: string;
         };
+        /** @description The body of a change to the site. What is left out stays. */
+        ChangeSite: {
+            confirm_always?: boolean | null;
+            name?: string | null;
+            set_up?: boolean | null;
+        };
         /** @description What to change about a user; what is left out stays. */
         ChangeUser: {
             /** @description True ends all sessions and tokens at once. */
@@ -1210,6 +1248,20 @@ export interface components {
          * @enum {string}
          */
         Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "bad_job_file" | "needs_more_machines" | "not_here" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "no_registry" | "being_saved" | "cannot_save" | "image_quota" | "internal" | "unknown";
+        /** @description The body of a conversion. */
+        ConvertJob: {
+            /** @description A job file in any of the languages that are known. */
+            file: string;
+        };
+        /** @description What a job file means here. */
+        Converted: {
+            /** @description The language of the file; absent where it is none that is known. */
+            dialect?: string | null;
+            /** @description The same job in our own YAML, without its secrets; absent while there are mistakes in it. */
+            file?: string | null;
+            /** @description Mistakes, and what is worth saying, in the order of the file. */
+            notes: components["schemas"]["JobNote"][];
+        };
         /** @description The body of a create. What is left out takes the site's default. */
         CreateInstance: {
             /** @description SSH starts it when it is stopped, without asking. */
@@ -2130,6 +2182,15 @@ export interface components {
          * @enum {string}
          */
         Since: "image" | "last_save";
+        /** @description The site as everyone sees it. */
+        Site: {
+            /** @description Whether the console asks before every submission of a job, and not only where it costs. */
+            confirm_always: boolean;
+            /** @description Empty: it has none. */
+            name: string;
+            /** @description Whether an admin has been through the first steps, or has put them away. */
+            set_up: boolean;
+        };
         /** @description A terminal's size in characters. */
         Size: {
             /** Format: int32 */
@@ -5012,6 +5073,54 @@ export interface operations {
             };
         };
     };
+    convert_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConvertJob"];
+            };
+        };
+        responses: {
+            /** @description the job in our own words, with what is to be said about its file; nothing is queued */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Converted"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     dry_run_job: {
         parameters: {
             query?: never;
@@ -5793,6 +5902,96 @@ export interface operations {
                 };
             };
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_site: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Site"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_site: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeSite"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Site"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -7,6 +7,7 @@ import home from './home.json'
 import images from './images.json'
 import instances from './instances.json'
 import jobs from './jobs.json'
+import notes from './notes.json'
 import session from './session.json'
 import settings from './settings.json'
 import ssh from './ssh.json'
@@ -22,6 +23,7 @@ export const resources = {
   images,
   instances,
   jobs,
+  notes,
   session,
   settings,
   ssh,

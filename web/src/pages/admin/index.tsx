@@ -1,4 +1,4 @@
-import { Stack, Tabs } from '@mantine/core'
+import { Stack } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
@@ -6,19 +6,22 @@ import { useTranslation } from 'react-i18next'
 import { meQuery } from '../../api/session'
 import type { Role } from '../../api/types'
 import { PageTitle } from '../../ui/page-title'
+import { SectionTabs } from '../../ui/section-tabs'
 import { never } from '../../util/never'
-import { ADMIN_SECTIONS, type AdminSection, isAdminSection, paths } from '../../util/path-builder'
+import { ADMIN_SECTIONS, type AdminSection, paths } from '../../util/path-builder'
 import { AnnouncementsSection } from './announcements'
 import { AuditSection } from './audit'
 import { GroupsSection } from './groups'
 import { HealthSection } from './health'
+import { AllImagesSection } from './images'
 import { AllInstancesSection } from './instances'
+import { AllJobsSection } from './jobs'
 import { NodesSection } from './nodes'
 import { EffectiveSettingsSection } from './settings'
 import { UsersSection } from './users'
 
 /** What a leader can see of it; the gateway refuses the rest. */
-const FOR_LEADERS: readonly AdminSection[] = ['users', 'instances']
+const FOR_LEADERS: readonly AdminSection[] = ['users', 'instances', 'jobs']
 
 function sectionsFor(role: Role): readonly AdminSection[] {
   return role === 'admin' ? ADMIN_SECTIONS : FOR_LEADERS
@@ -28,24 +31,17 @@ export function AdminPage({ section }: { section: AdminSection }) {
   const { t } = useTranslation('admin')
   const { data: me } = useSuspenseQuery(meQuery)
   const navigate = useNavigate()
-  const choose = (chosen: string | null) => {
-    if (chosen && isAdminSection(chosen)) void navigate({ to: paths.admin(chosen) })
-  }
   return (
     <Stack>
       <PageTitle tab={`${t(`section.${section}`)} · ${t('title')}`}>{t('title')}</PageTitle>
-      <Tabs value={section} onChange={choose} activateTabWithKeyboard={false} keepMounted={false}>
-        <Tabs.List aria-label={t('sections')} mb="md" className="scrolling-tabs">
-          {sectionsFor(me.role).map((value) => (
-            <Tabs.Tab key={value} value={value}>
-              {t(`section.${value}`)}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        <Tabs.Panel value={section}>
-          <SectionContent section={section} />
-        </Tabs.Panel>
-      </Tabs>
+      <SectionTabs
+        label={t('sections')}
+        sections={sectionsFor(me.role).map((value) => ({ value, label: t(`section.${value}`) }))}
+        value={section}
+        onChoose={(chosen) => void navigate({ to: paths.admin(chosen) })}
+      >
+        <SectionContent section={section} />
+      </SectionTabs>
     </Stack>
   )
 }
@@ -60,6 +56,10 @@ function SectionContent({ section }: { section: AdminSection }) {
       return <NodesSection />
     case 'instances':
       return <AllInstancesSection />
+    case 'jobs':
+      return <AllJobsSection />
+    case 'images':
+      return <AllImagesSection />
     case 'announcements':
       return <AnnouncementsSection />
     case 'audit':

@@ -2,10 +2,12 @@ import { Badge, Code, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 
+import { SiteForm } from '../../app/site-form'
 import { Trouble } from '../../app/trouble'
-import { settingsQuery } from '../../api/site'
+import { settingsQuery, siteQuery } from '../../api/site'
 import { LoadingRows } from '../../ui/loading'
 import { Records } from '../../ui/records'
+import { Section } from '../../ui/section'
 
 /** What is in effect and where it comes from. Changed in `berth.toml` or the environment, then by a restart. */
 export function EffectiveSettingsSection() {
@@ -13,6 +15,7 @@ export function EffectiveSettingsSection() {
   const { data, error, isPending, refetch } = useQuery(settingsQuery)
   return (
     <Stack>
+      <SiteSection />
       <Text c="dimmed">{t('settings.text')}</Text>
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <LoadingRows rows={6} height={36} />}
@@ -50,5 +53,17 @@ export function EffectiveSettingsSection() {
         />
       )}
     </Stack>
+  )
+}
+
+/** What is changed here and now, without a restart. */
+function SiteSection() {
+  const { t } = useTranslation('admin')
+  const { data, error } = useQuery(siteQuery)
+  return (
+    <Section title={t('site.title')}>
+      {error && <Trouble error={error} />}
+      {data && <SiteForm key={data.name} site={data} whole />}
+    </Section>
   )
 }

@@ -1,4 +1,4 @@
-import { Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core'
+import { Alert, Anchor, Button, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
@@ -8,7 +8,9 @@ import { Trouble } from '../../app/trouble'
 import { instancesQuery } from '../../api/instances'
 import { rulesQuery, textFor } from '../../api/notices'
 import { meQuery } from '../../api/session'
+import { siteQuery } from '../../api/site'
 import type { Instance } from '../../api/types'
+import { IconSettings } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { PageTitle } from '../../ui/page-title'
 import { Section } from '../../ui/section'
@@ -33,6 +35,7 @@ export function HomePage() {
         <CreateButton />
       </Group>
       <Announcements />
+      {me.role === 'admin' && <SetupCard />}
       <FirstSteps />
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
         <MyWork />
@@ -52,6 +55,23 @@ const isOver = (instance: Instance) => OVER.includes(instance.status.state)
 /** What goes on first, then what has ended last. */
 function byInterest(instances: Instance[]): Instance[] {
   return instances.toSorted((a, b) => Number(isOver(a)) - Number(isOver(b))).slice(0, SHOWN)
+}
+
+/** Until an admin has been through the first steps, or has put them away. */
+function SetupCard() {
+  const { t } = useTranslation('home')
+  const { data: site } = useQuery(siteQuery)
+  if (!site || site.set_up) return null
+  return (
+    <Alert color="blue" icon={<IconSettings />} title={t('setup.title')}>
+      <Group justify="space-between" gap="xs">
+        <Text size="sm">{t('setup.text')}</Text>
+        <Button size="xs" component={Link} to={paths.setup()}>
+          {t('setup.begin')}
+        </Button>
+      </Group>
+    </Alert>
+  )
 }
 
 function MyWork() {

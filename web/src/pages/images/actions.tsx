@@ -1,4 +1,5 @@
-import { Button, Group, Select, Stack, Text } from '@mantine/core'
+import { Button, Group, List, Select, Stack, Switch, Text, Textarea } from '@mantine/core'
+import { useForm } from '@mantine/form'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -7,62 +8,72 @@ import { useTranslation } from 'react-i18next'
 import { showDone, showTrouble, Trouble } from '../../app/trouble'
 import { changeImage, deleteImage, refetchImages } from '../../api/images'
 import { meQuery } from '../../api/session'
-import type { Image, Share } from '../../api/types'
+import type { ChangeImage, Image, SavedImage, Share } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { Dialog } from '../../ui/dialog'
-import { IconPlus, IconTrash, IconUsers } from '../../ui/icons'
+import { IconBox, IconJobs, IconTrash, IconUsers } from '../../ui/icons'
+import { ignoreComposingEnter } from '../../util/composing'
 import { paths } from '../../util/path-builder'
 
-export const SHARES: readonly Share[] = ['me', 'group', 'everyone']
+const SHARES: readonly Share[] = ['me', 'group', 'everyone']
 
+/** What can be done with an image: start from it, and whatever its user or an admin may change. */
 export function ImageActions({ image }: { image: Image }) {
   const { t } = useTranslation('images')
   const navigate = useNavigate()
-  const { data: me } = useQuery(meQuery)
-  const [asked, setAsked] = useState<'share' | 'delete' | null>(null)
-  const close = () => setAsked(null)
   const { saved } = image
-  const own = saved !== null && saved !== undefined && saved.user === me?.name
-  const ready = !saved || saved.state.state === 'ready'
+  const reason = !saved || saved.state.state === 'ready' ? undefined : t('not_ready')
   return (
     <Group gap={2} wrap="nowrap">
       <ActionButton
         compact
         label={t('use')}
-        icon={IconPlus}
-        reason={ready ? undefined : t('not_ready')}
+        icon={IconBox}
+        reason={reason}
         onClick={() => void navigate({ to: paths.newInstanceOf(image.reference) })}
       />
-      {saved && own && (
-        <>
-          <ActionButton
-            compact
-            label={t('change', { name: saved.name })}
-            icon={IconUsers}
-            onClick={() => setAsked('share')}
-          />
-          <ActionButton
-            compact
-            danger
-            label={t('delete', { name: saved.name })}
-            icon={IconTrash}
-            onClick={() => setAsked('delete')}
-          />
-          <Dialog opened={asked === 'share'} title={t('change', { name: saved.name })} onClose={close}>
-            <ShareForm id={saved.id} name={saved.name} share={saved.share} onClose={close} />
-          </Dialog>
-          <DeleteDialog id={saved.id} name={saved.name} opened={asked === 'delete'} onClose={close} />
-        </>
-      )}
+      <ActionButton
+        compact
+        label={t('use_in_job')}
+        icon={IconJobs}
+        reason={reason}
+        onClick={() => void navigate({ to: paths.newJobOf(image.reference) })}
+      />
+      {saved && <SavedActions saved={saved} />}
     </Group>
   )
 }
 
-interface OneProps {
-  id: string
-  name: string
-  onClose: () => void
+function SavedActions({ saved }: { saved: SavedImage }) {
+  const { t } = useTranslation('images')
+  const { data: me } = useQuery(meQuery)
+  const [asked, setAsked] = useState<'change' | 'delete' | null>(null)
+  const close = () => setAsked(null)
+  const own = saved.user === me?.name
+  const admin = me?.role === 'admin'
+  if (!own && !admin) return null
+  return (
+    <>
+      <ActionButton
+        compact
+        label={t('change', { name: saved.name })}
+        icon={IconUsers}
+        onClick={() => setAsked('change')}
+      />
+      <ActionButton
+        compact
+        danger
+        label={t('delete', { name: saved.name })}
+        icon={IconTrash}
+        onClick={() => setAsked('delete')}
+      />
+      <Dialog opened={asked === 'change'} title={t('change', { name: saved.name })} onClose={close}>
+        <ChangeForm saved={saved} own={own} admin={admin} onClose={close} />
+      </Dialog>
+      <DeleteDialog saved={saved} opened={asked === 'delete'} onClose={close} />
+    </>
+  )
 }
 
 export function ShareSelect({ value, onChange }: { value: Share; onChange: (share: Share) => void }) {
@@ -82,39 +93,87 @@ export function ShareSelect({ value, onChange }: { value: Share; onChange: (shar
   )
 }
 
-function ShareForm({ id, name, share, onClose }: OneProps & { share: Share }) {
+interface ChangeProps {
+  saved: SavedImage
+  own: boolean
+  admin: boolean
+  onClose: () => void
+}
+
+/** Its user says who may use it, an admin what is on the platform's list. */
+function ChangeForm({ saved, own, admin, onClose }: ChangeProps) {
   const { t } = useTranslation(['images', 'common'])
   const cache = useQueryClient()
-  const [chosen, setChosen] = useState(share)
+  const { share, message, proposed, platform } = saved
+  const form = useForm({ initialValues: { share, message, proposed, platform } })
   const change = useMutation({
-    mutationFn: () => changeImage(id, { share: chosen }),
+    mutationFn: (values: typeof form.values) => {
+      const wanted: ChangeImage = {
+        ...(own && { share: values.share, message: values.message, proposed: values.proposed }),
+        ...(admin && { platform: values.platform }),
+      }
+      return changeImage(saved.id, wanted)
+    },
     onSuccess: async () => {
-      showDone(t('changed', { name }))
+      showDone(t('changed', { name: saved.name }))
       onClose()
       await refetchImages(cache)
     },
   })
   return (
-    <Stack>
-      {change.error && <Trouble error={change.error} />}
-      <ShareSelect value={chosen} onChange={setChosen} />
-      <Group justify="flex-end">
-        <Button variant="default" onClick={onClose}>
-          {t('common:cancel')}
-        </Button>
-        <Button loading={change.isPending} onClick={() => change.mutate()}>
-          {t('common:save')}
-        </Button>
-      </Group>
-    </Stack>
+    <form
+      noValidate
+      onKeyDownCapture={ignoreComposingEnter}
+      onSubmit={form.onSubmit((values) => change.mutate(values))}
+    >
+      <Stack>
+        {change.error && <Trouble error={change.error} />}
+        {own && (
+          <>
+            <ShareSelect
+              value={form.values.share}
+              onChange={(chosen) => form.setFieldValue('share', chosen)}
+            />
+            <Textarea label={t('save.message')} autosize minRows={2} {...form.getInputProps('message')} />
+            <Switch
+              label={t('propose')}
+              description={t('propose_help')}
+              {...form.getInputProps('proposed', { type: 'checkbox' })}
+            />
+          </>
+        )}
+        {admin && (
+          <Switch
+            label={t('promote')}
+            description={t('promote_help')}
+            {...form.getInputProps('platform', { type: 'checkbox' })}
+          />
+        )}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t('common:cancel')}
+          </Button>
+          <Button type="submit" loading={change.isPending}>
+            {t('common:save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
   )
 }
 
-function DeleteDialog({ id, name, opened, onClose }: OneProps & { opened: boolean }) {
+interface DeleteProps {
+  saved: SavedImage
+  opened: boolean
+  onClose: () => void
+}
+
+function DeleteDialog({ saved, opened, onClose }: DeleteProps) {
   const { t } = useTranslation('images')
   const cache = useQueryClient()
+  const { name, used_by: users = [] } = saved
   const remove = useMutation({
-    mutationFn: () => deleteImage(id),
+    mutationFn: () => deleteImage(saved.id),
     onSuccess: () => showDone(t('deleted', { name })),
     onError: showTrouble,
     onSettled: () => {
@@ -125,13 +184,25 @@ function DeleteDialog({ id, name, opened, onClose }: OneProps & { opened: boolea
   return (
     <ConfirmDialog
       opened={opened}
-      title={t('delete_title', { name })}
+      title={t('delete_title', { name: `${name}:${saved.tag}` })}
       confirm={t('delete_confirm')}
       busy={remove.isPending}
       onConfirm={() => remove.mutate()}
       onClose={onClose}
     >
       <Text size="sm">{t('delete_text')}</Text>
+      <Text size="sm" fw={600}>
+        {users.length === 0 ? t('used_by_none') : t('used_by')}
+      </Text>
+      {users.length > 0 && (
+        <List size="sm">
+          {users.map((user) => (
+            <List.Item key={user} className="breakable">
+              {user}
+            </List.Item>
+          ))}
+        </List>
+      )}
     </ConfirmDialog>
   )
 }

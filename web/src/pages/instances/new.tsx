@@ -1,5 +1,4 @@
 import {
-  ActionIcon,
   Alert,
   Autocomplete,
   Badge,
@@ -38,7 +37,7 @@ import {
   valuesLike,
 } from '../../forms/create-instance'
 import { CopyField } from '../../ui/copy'
-import { IconPlus, IconTrash } from '../../ui/icons'
+import { EnvRows } from '../../ui/env-rows'
 import { PageTitle } from '../../ui/page-title'
 import { Section } from '../../ui/section'
 import { createCommand, createRequest } from '../../util/cli-command'
@@ -280,7 +279,12 @@ function Advanced({ form }: { form: Form }) {
   return (
     <Fieldset legend={t('advanced')}>
       <Stack>
-        <EnvRows form={form} />
+        <EnvRows
+          rows={form.values.env}
+          cell={(index, part) => form.getInputProps(`env.${index}.${part}`)}
+          onAdd={(row) => form.insertListItem('env', row)}
+          onRemove={(index) => form.removeListItem('env', index)}
+        />
         <TextInput
           label={t('command.label')}
           description={t('command.help')}
@@ -292,54 +296,6 @@ function Advanced({ form }: { form: Form }) {
         />
       </Stack>
     </Fieldset>
-  )
-}
-
-function EnvRows({ form }: { form: Form }) {
-  const { t } = useTranslation('create')
-  const rows = form.values.env
-  const add = () =>
-    form.insertListItem('env', { id: Math.max(0, ...rows.map((row) => row.id)) + 1, key: '', value: '' })
-  return (
-    <Stack gap="xs">
-      <Text size="sm" fw={500}>
-        {t('env.label')}
-      </Text>
-      {rows.map((row, index) => (
-        <Group key={row.id} gap="xs" wrap="nowrap" align="flex-start">
-          <TextInput
-            flex={1}
-            aria-label={t('env.key', { number: index + 1 })}
-            placeholder={t('env.key_placeholder')}
-            spellCheck={false}
-            autoCapitalize="none"
-            {...form.getInputProps(`env.${index}.key`)}
-          />
-          <TextInput
-            flex={2}
-            aria-label={t('env.value', { number: index + 1 })}
-            placeholder={t('env.value_placeholder')}
-            spellCheck={false}
-            autoCapitalize="none"
-            {...form.getInputProps(`env.${index}.value`)}
-          />
-          <ActionIcon
-            variant="subtle"
-            color="red"
-            size={36}
-            aria-label={t('env.remove', { number: index + 1 })}
-            onClick={() => form.removeListItem('env', index)}
-          >
-            <IconTrash size={18} />
-          </ActionIcon>
-        </Group>
-      ))}
-      <Group>
-        <Button variant="default" size="xs" leftSection={<IconPlus size={16} />} onClick={add}>
-          {t('env.add')}
-        </Button>
-      </Group>
-    </Stack>
   )
 }
 

@@ -75,7 +75,7 @@ function SaveForm({ instance, onClose }: Omit<Props, 'opened'>) {
       <Stack>
         <Text size="sm">{t('save.text')}</Text>
         {save.error && <Trouble error={save.error} />}
-        <Group grow align="flex-start">
+        <Group grow align="flex-end">
           <TextInput
             label={t('save.name')}
             description={t('save.name_help')}

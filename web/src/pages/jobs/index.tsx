@@ -89,7 +89,7 @@ function runSeconds({ started_at, ended_at }: Job): number | null {
   return Math.max(0, (end.getTime() - new Date(started_at).getTime()) / 1000)
 }
 
-function JobRecords({ jobs, all }: { jobs: Job[]; all: boolean }) {
+export function JobRecords({ jobs, all }: { jobs: Job[]; all: boolean }) {
   const { t, i18n } = useTranslation('jobs')
   const sorting = useSort()
   return (

@@ -1,5 +1,4 @@
 import {
-  Alert,
   Box,
   Button,
   FileButton,
@@ -8,27 +7,31 @@ import {
   SegmentedControl,
   Skeleton,
   Stack,
-  Textarea,
+  TextInput,
 } from '@mantine/core'
-import { useDebouncedValue } from '@mantine/hooks'
+import { useDebouncedValue, useLocalStorage } from '@mantine/hooks'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
-import { JobTrouble, JobVerdict } from './verdict'
 import { Trouble } from '../../app/trouble'
-import { jobFileQuery, jobQuery, refetchJobs, submitJob } from '../../api/jobs'
-import { imagesQuery } from '../../api/site'
+import { convertQuery, jobFileQuery, jobQuery, refetchJobs, submitJob } from '../../api/jobs'
+import { imagesQuery, siteQuery } from '../../api/site'
 import { cloneName } from '../../forms/create-instance'
-import { fileFrom, type JobValues, renamed, startingJob, valuesFrom } from '../../forms/submit-job'
+import { isJson, readJob, renamed, startingFile, written } from '../../forms/submit-job'
 import { IconUpload } from '../../ui/icons'
 import { PageTitle } from '../../ui/page-title'
 import { Section } from '../../ui/section'
 import { ShowAsCommand } from '../../ui/show-as-command'
+import { submitCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { paths } from '../../util/path-builder'
+import { ConfirmSubmit, costs } from './confirm'
+import { ConvertedFile } from './converted'
 import { JobFields } from './fields'
+import { FileField } from './file-field'
+import { JobTrouble, JobVerdict } from './verdict'
 
 /** While somebody types nothing is asked. */
 const PAUSE_MS = 400
@@ -36,20 +39,18 @@ const PAUSE_MS = 400
 export interface NewJobSearch {
   /** A job that is cloned. */
   from?: string
+  image?: string
 }
 
 export function NewJobPage() {
   const { t } = useTranslation('jobs')
-  const { from } = useSearch({ strict: false })
+  const { from, image: asked } = useSearch({ strict: false })
   const images = useQuery(imagesQuery)
   const source = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
   const file = useQuery({ ...jobFileQuery(from ?? ''), enabled: from !== undefined })
   const waiting = images.isPending || (from !== undefined && (source.isPending || file.isPending))
-  const image = images.data?.find((one) => one.default)?.reference ?? ''
-  const begin =
-    source.data && file.data !== undefined
-      ? renamed(file.data, cloneName(source.data.name))
-      : fileFrom(startingJob(image))
+  const image = asked ?? images.data?.find((one) => one.default)?.reference ?? ''
+  const name = source.data ? cloneName(source.data.name) : ''
   return (
     <Stack>
       <PageTitle>{t('new.title')}</PageTitle>
@@ -57,67 +58,70 @@ export function NewJobPage() {
       {waiting ? (
         <Skeleton className="after-a-moment" height={400} maw={720} />
       ) : (
-        <SubmitForm begin={begin} />
+        <SubmitForm
+          begin={file.data === undefined ? startingFile(image) : renamed(file.data, name)}
+          name={name}
+        />
       )}
     </Stack>
   )
 }
 
+type Mode = 'form' | 'text'
+
 /** The file is what is submitted; the form is one way to write it. */
-function SubmitForm({ begin }: { begin: string }) {
+function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
   const { t } = useTranslation(['jobs', 'common'])
-  const navigate = useNavigate()
-  const cache = useQueryClient()
   const [file, setFile] = useState(begin)
-  const [values, setValues] = useState<JobValues | null>(() => valuesFrom(begin))
-  const [mode, setMode] = useState<'form' | 'text'>(values === null ? 'text' : 'form')
-  const [settled] = useDebouncedValue(file, PAUSE_MS)
-  const submit = useMutation({
-    mutationFn: () => submitJob({ file }),
-    onSuccess: async (job) => {
-      void refetchJobs(cache)
-      await navigate({ to: paths.job(job.name) })
-    },
+  const [name, setName] = useState(named)
+  const [mode, setMode] = useLocalStorage<Mode>({
+    key: 'berth.job-mode',
+    defaultValue: 'form',
+    getInitialValueInEffect: false,
   })
-  const write = (text: string) => {
+  const { data: site } = useQuery(siteQuery)
+  const [confirming, setConfirming] = useState(false)
+  const [settled] = useDebouncedValue(file, PAUSE_MS)
+  const own = readJob(file) !== null
+  const { data: converted } = useQuery({ ...convertQuery(settled), enabled: !own })
+  const meaning = own ? file : (converted?.file ?? file)
+  const shown: Mode = own ? mode : 'text'
+  // A file of another language keeps the name that stands in it, unless it gets one here.
+  const wanted = { file, ...(!own && name.trim() !== '' && { name: name.trim() }) }
+  const submit = useSubmit(wanted)
+  const change = (text: string) => {
     setFile(text)
-    setValues(valuesFrom(text))
     submit.reset()
   }
-  const fill = (filled: JobValues) => {
-    setValues(filled)
-    setFile(fileFrom(filled))
-    submit.reset()
-  }
+  const choose = (chosen: Mode) => setMode(chosen)
   return (
     <form
       noValidate
       onKeyDownCapture={ignoreComposingEnter}
       onSubmit={(event) => {
         event.preventDefault()
-        submit.mutate()
+        if (site?.confirm_always || costs(meaning)) setConfirming(true)
+        else submit.mutate()
       }}
     >
       <Grid>
         <Grid.Col span={{ base: 12, lg: 7 }}>
           <Stack>
-            <Group>
-              <SegmentedControl<'form' | 'text'>
-                aria-label={t('new.mode')}
-                data={[
-                  { value: 'form', label: t('new.form') },
-                  { value: 'text', label: t('new.text') },
-                ]}
-                value={mode}
-                onChange={setMode}
+            <Modes file={file} mode={shown} own={own} onMode={choose} onFile={change} />
+            {!own && (
+              <TextInput
+                label={t('new.other_name')}
+                description={t('new.other_name_help')}
+                autoCapitalize="none"
+                spellCheck={false}
+                value={name}
+                onChange={(event) => setName(event.currentTarget.value)}
               />
-            </Group>
-            {mode === 'text' && <FileField file={file} onChange={write} />}
-            {mode === 'form' && values && <JobFields values={values} onChange={fill} />}
-            {mode === 'form' && values === null && (
-              <Alert color="yellow" role="status">
-                {t('new.locked')}
-              </Alert>
+            )}
+            {shown === 'text' ? (
+              <FileField file={file} onChange={change} />
+            ) : (
+              <JobFields file={file} onChange={change} />
             )}
             {submit.error && <JobTrouble error={submit.error} />}
             <Group>
@@ -134,46 +138,97 @@ function SubmitForm({ begin }: { begin: string }) {
           <Box pos="sticky" top={76}>
             <Stack>
               <Section title={t('new.verdict')}>
-                <JobVerdict file={settled} ready={mode === 'text' || values?.name.trim() !== ''} />
+                <JobVerdict wanted={{ ...wanted, file: settled }} />
               </Section>
-              <Section title={t('new.file')}>
-                <ShowAsCommand command={`berth submit - <<'EOF'\n${file.trimEnd()}\nEOF`} />
+              {!own && (
+                <ConvertedFile
+                  file={settled}
+                  onUse={(text) => {
+                    change(name.trim() === '' ? text : renamed(text, name.trim()))
+                    choose('form')
+                  }}
+                />
+              )}
+              <Section title={t('new.as_command')}>
+                <ShowAsCommand command={submitCommand(file, wanted.name)} />
               </Section>
             </Stack>
           </Box>
         </Grid.Col>
       </Grid>
+      <ConfirmSubmit
+        file={meaning}
+        opened={confirming}
+        busy={submit.isPending}
+        onConfirm={() => submit.mutate(undefined, { onSettled: () => setConfirming(false) })}
+        onClose={() => setConfirming(false)}
+      />
     </form>
   )
 }
 
-function FileField({ file, onChange }: { file: string; onChange: (text: string) => void }) {
+function useSubmit(wanted: Parameters<typeof submitJob>[0]) {
+  const navigate = useNavigate()
+  const cache = useQueryClient()
+  return useMutation({
+    mutationFn: () => submitJob(wanted),
+    onSuccess: async (job) => {
+      void refetchJobs(cache)
+      await navigate({ to: paths.job(job.name) })
+    },
+  })
+}
+
+interface ModesProps {
+  file: string
+  mode: Mode
+  own: boolean
+  onMode: (mode: Mode) => void
+  onFile: (file: string) => void
+}
+
+/** Form or text, YAML or JSON, or a file that is there already. */
+function Modes({ file, mode, own, onMode, onFile }: ModesProps) {
   const { t } = useTranslation('jobs')
   const read = async (chosen: File | null) => {
-    if (chosen) onChange(await chosen.text())
+    if (chosen) onFile(await chosen.text())
   }
   return (
-    <Stack gap="xs">
-      <Textarea
-        label={t('new.file')}
-        description={t('new.file_help')}
-        autosize
-        minRows={14}
-        maxRows={40}
-        spellCheck={false}
-        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 13 } }}
-        value={file}
-        onChange={(event) => onChange(event.currentTarget.value)}
-      />
+    <Group justify="space-between">
+      <Group>
+        {own && (
+          <SegmentedControl<Mode>
+            aria-label={t('new.mode')}
+            data={[
+              { value: 'form', label: t('new.form') },
+              { value: 'text', label: t('new.text') },
+            ]}
+            value={mode}
+            onChange={onMode}
+          />
+        )}
+        {mode === 'text' && own && (
+          <SegmentedControl<'yaml' | 'json'>
+            aria-label={t('new.format')}
+            data={[
+              { value: 'yaml', label: 'YAML' },
+              { value: 'json', label: 'JSON' },
+            ]}
+            value={isJson(file) ? 'json' : 'yaml'}
+            onChange={(as) => {
+              const text = written(file, as)
+              if (text !== null) onFile(text)
+            }}
+          />
+        )}
+      </Group>
       <FileButton onChange={(chosen) => void read(chosen)}>
         {(props) => (
-          <Group>
-            <Button {...props} variant="default" size="xs" leftSection={<IconUpload size={16} />}>
-              {t('new.import')}
-            </Button>
-          </Group>
+          <Button {...props} variant="default" leftSection={<IconUpload size={18} />}>
+            {t('new.import')}
+          </Button>
         )}
       </FileButton>
-    </Stack>
+    </Group>
   )
 }

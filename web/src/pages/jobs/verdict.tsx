@@ -1,20 +1,20 @@
-import { Alert, List, Stack, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { Alert, Stack, Text } from '@mantine/core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 
 import { QueueWords, reasonText } from '../../app/queue-words'
 import { Trouble } from '../../app/trouble'
 import { ApiError } from '../../api/client'
 import { dryRunQuery } from '../../api/jobs'
-import type { DryRun } from '../../api/types'
+import type { DryRun, SubmitJob } from '../../api/types'
 import { IconAlert, IconCircleCheck, IconHourglass } from '../../ui/icons'
 import { never } from '../../util/never'
+import { Notes } from './converted'
 
 /** What would become of the file, as the very part says that would decide it. */
-export function JobVerdict({ file, ready }: { file: string; ready: boolean }) {
+export function JobVerdict({ wanted }: { wanted: SubmitJob }) {
   const { t } = useTranslation('jobs')
-  const { data, error } = useQuery({ ...dryRunQuery(file), enabled: ready })
-  if (!ready) return <Text size="sm">{t('new.verdict_nothing')}</Text>
+  const { data, error } = useQuery({ ...dryRunQuery(wanted), placeholderData: keepPreviousData })
   if (error) return <JobTrouble error={error} />
   if (!data) return <Text size="sm">{t('new.verdict_checking')}</Text>
   return <Outcome verdict={data} />
@@ -44,21 +44,11 @@ function Outcome({ verdict }: { verdict: DryRun }) {
 
 /** An error about a job file, with every mistake that was found in it. */
 export function JobTrouble({ error }: { error: unknown }) {
-  const { t } = useTranslation('jobs')
   const notes = error instanceof ApiError ? (error.problem.notes ?? []) : []
   return (
     <Stack gap="xs">
       <Trouble error={error} />
-      {notes.length > 0 && (
-        <List size="sm">
-          {notes.map((note) => (
-            <List.Item key={`${note.line}:${note.pointer}:${note.code}`} className="breakable">
-              {note.line ? t('note_at', { line: note.line, message: note.message }) : note.message}
-              {note.hint && ` (${note.hint})`}
-            </List.Item>
-          ))}
-        </List>
-      )}
+      <Notes notes={notes} />
     </Stack>
   )
 }

@@ -1,10 +1,11 @@
-import { Stack, Tabs } from '@mantine/core'
+import { Stack } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { PageTitle } from '../../ui/page-title'
+import { SectionTabs } from '../../ui/section-tabs'
 import { never } from '../../util/never'
-import { isSettingsSection, paths, SETTINGS_SECTIONS, type SettingsSection } from '../../util/path-builder'
+import { paths, SETTINGS_SECTIONS, type SettingsSection } from '../../util/path-builder'
 import { ActivitySection } from './activity'
 import { AppearanceSection } from './appearance'
 import { ProfileSection } from './profile'
@@ -16,24 +17,17 @@ import { TokensSection } from './tokens'
 export function SettingsPage({ section }: { section: SettingsSection }) {
   const { t } = useTranslation('settings')
   const navigate = useNavigate()
-  const choose = (chosen: string | null) => {
-    if (chosen && isSettingsSection(chosen)) void navigate({ to: paths.settings(chosen) })
-  }
   return (
     <Stack maw={960}>
       <PageTitle tab={`${t(`section.${section}`)} · ${t('title')}`}>{t('title')}</PageTitle>
-      <Tabs value={section} onChange={choose} activateTabWithKeyboard={false} keepMounted={false}>
-        <Tabs.List aria-label={t('sections')} mb="md" className="scrolling-tabs">
-          {SETTINGS_SECTIONS.map((value) => (
-            <Tabs.Tab key={value} value={value}>
-              {t(`section.${value}`)}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        <Tabs.Panel value={section}>
-          <SectionContent section={section} />
-        </Tabs.Panel>
-      </Tabs>
+      <SectionTabs
+        label={t('sections')}
+        sections={SETTINGS_SECTIONS.map((value) => ({ value, label: t(`section.${value}`) }))}
+        value={section}
+        onChoose={(chosen) => void navigate({ to: paths.settings(chosen) })}
+      >
+        <SectionContent section={section} />
+      </SectionTabs>
     </Stack>
   )
 }

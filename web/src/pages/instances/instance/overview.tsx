@@ -9,26 +9,30 @@ import { TimeAgo } from '../../../ui/time-ago'
 import { logsCommand, shellCommand } from '../../../util/cli-command'
 import { formatBytes } from '../../../util/format'
 import { quoteWord } from '../../../util/shell-words'
+import { StartSteps } from './start-steps'
 
 export function OverviewTab({ instance }: { instance: Instance }) {
   const { t } = useTranslation(['instances', 'common'])
   return (
-    <SimpleGrid cols={{ base: 1, md: 2 }}>
-      <Section title={t('overview.specification')}>
-        <Specification instance={instance} />
-      </Section>
-      <Stack>
-        <Section title={t('overview.storage')}>
-          <Text size="sm">{t('overview.stays')}</Text>
+    <Stack>
+      <StartSteps instance={instance} />
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <Section title={t('overview.specification')}>
+          <Specification instance={instance} />
         </Section>
-        <Section title={t('overview.from_command_line')}>
-          <Text size="sm">{t('overview.cli_shell')}</Text>
-          <CopyField block text={shellCommand(instance.name)} />
-          <Text size="sm">{t('overview.cli_logs')}</Text>
-          <CopyField block text={logsCommand(instance.name)} />
-        </Section>
-      </Stack>
-    </SimpleGrid>
+        <Stack>
+          <Section title={t('overview.storage')}>
+            <Text size="sm">{t('overview.stays')}</Text>
+          </Section>
+          <Section title={t('overview.from_command_line')}>
+            <Text size="sm">{t('overview.cli_shell')}</Text>
+            <CopyField block text={shellCommand(instance.name)} />
+            <Text size="sm">{t('overview.cli_logs')}</Text>
+            <CopyField block text={logsCommand(instance.name)} />
+          </Section>
+        </Stack>
+      </SimpleGrid>
+    </Stack>
   )
 }
 

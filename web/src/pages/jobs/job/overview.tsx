@@ -3,12 +3,11 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
-import { QueueWords } from '../../../app/queue-words'
 import { instanceQuery } from '../../../api/instances'
 import type { Job, JobRole, JobTask } from '../../../api/types'
 import { CopyField } from '../../../ui/copy'
 import { type Fact, Facts } from '../../../ui/facts'
-import { IconAlert, IconHourglass, IconInfo } from '../../../ui/icons'
+import { IconAlert, IconInfo } from '../../../ui/icons'
 import { Records } from '../../../ui/records'
 import { Section } from '../../../ui/section'
 import { StateBadge } from '../../../ui/state-badge'
@@ -17,19 +16,19 @@ import { formatBytes, formatDuration } from '../../../util/format'
 import { paths } from '../../../util/path-builder'
 import { OpenMenu } from '../../instances/open-menu'
 import { look } from '../../instances/state'
+import { Notes } from '../converted'
 import { endText } from '../state'
+import { JobStages } from './stages'
 
 export function JobOverviewTab({ job }: { job: Job }) {
   const { t } = useTranslation('jobs')
   return (
     <Stack>
-      {job.queue && (
-        <Alert color="yellow" icon={<IconHourglass />} title={t('state.waiting')} role="status">
-          <QueueWords place={job.queue} />
-        </Alert>
-      )}
+      <Section title={t('stage.label')}>
+        <JobStages job={job} />
+      </Section>
       <HowItEnded job={job} />
-      <Notes job={job} />
+      <Warnings job={job} />
       <Section title={t('overview.tasks')}>
         {job.tasks.length === 0 ? <Text size="sm">{t('overview.no_tasks')}</Text> : <Tasks job={job} />}
       </Section>
@@ -67,19 +66,13 @@ function HowItEnded({ job }: { job: Job }) {
   )
 }
 
-function Notes({ job }: { job: Job }) {
+function Warnings({ job }: { job: Job }) {
   const { t } = useTranslation('jobs')
   const warnings = job.warnings ?? []
   if (warnings.length === 0) return null
   return (
     <Alert color="blue" icon={<IconInfo />} title={t('overview.warnings')}>
-      <Stack gap={2}>
-        {warnings.map((note) => (
-          <Text key={`${note.pointer}${note.code}`} size="sm" className="breakable">
-            {note.line ? t('note_at', { line: note.line, message: note.message }) : note.message}
-          </Text>
-        ))}
-      </Stack>
+      <Notes notes={warnings} />
     </Alert>
   )
 }

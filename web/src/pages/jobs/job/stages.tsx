@@ -1,0 +1,69 @@
+import { useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+
+import { QueueWords } from '../../../app/queue-words'
+import { useNow } from '../../../app/use-now'
+import { jobEventsQuery } from '../../../api/jobs'
+import type { Job, JobEventAt, JobTask } from '../../../api/types'
+import { type Step, Steps } from '../../../ui/steps'
+import { Transfer } from '../../../ui/transfer'
+
+const STAGES = ['wait', 'prepare', 'run', 'end'] as const
+type Stage = (typeof STAGES)[number]
+
+/** When each stage of the last try began. */
+export function stageTimes(events: readonly JobEventAt[]): Partial<Record<Stage, number>> {
+  const times: Partial<Record<Stage, number>> = {}
+  for (const { event, at } of events) {
+    const time = new Date(at).getTime()
+    if (event === 'submitted') times.wait = time
+    if (event === 'retried') Object.assign(times, { wait: time, prepare: undefined, run: undefined })
+    if (event === 'started') times.prepare = time
+    if (event === 'begun') times.run = time
+    if (event === 'ended') times.end = time
+  }
+  return times
+}
+
+/** From the queue to the end, each stage with its clock. */
+export function JobStages({ job }: { job: Job }) {
+  const { t } = useTranslation('jobs')
+  const { data: events } = useQuery(jobEventsQuery(job.id))
+  const now = useNow(!job.ended)
+  if (!events) return null
+  const times = stageTimes(events)
+  const failed = job.status.state === 'failed'
+  const reached = STAGES.findLastIndex((stage) => times[stage] !== undefined)
+  const steps = STAGES.map((stage, index): Step => {
+    const begun = times[stage]
+    const next = STAGES.slice(index + 1).flatMap((later) => times[later] ?? [])[0]
+    const over = next !== undefined || stage === 'end'
+    const state = begun === undefined ? (index < reached ? 'done' : 'next') : over ? 'done' : 'now'
+    return {
+      key: stage,
+      label: t(`stage.${stage}`),
+      state: stage === 'end' && failed && begun !== undefined ? 'failed' : state,
+      ...(begun !== undefined && stage !== 'end' && { seconds: ((next ?? now) - begun) / 1000 }),
+      ...(state === 'now' && { detail: <Detail job={job} stage={stage} /> }),
+    }
+  })
+  return <Steps label={t('stage.label')} steps={steps} />
+}
+
+function Detail({ job, stage }: { job: Job; stage: Stage }) {
+  if (stage === 'wait' && job.queue) return <QueueWords place={job.queue} />
+  if (stage === 'prepare') return job.tasks.map((task) => <Pull key={task.name} task={task} />)
+  return null
+}
+
+function Pull({ task: { name, status } }: { task: JobTask }) {
+  const { t } = useTranslation('instances')
+  if (status.state !== 'pulling') return null
+  return (
+    <Transfer
+      label={t('progress.label', { name })}
+      done={status.done_bytes}
+      total={status.total_bytes ?? null}
+    />
+  )
+}
