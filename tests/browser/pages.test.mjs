@@ -26,6 +26,7 @@ const PAGES = [
   JOB,
   ...['logs', 'events', 'file'].map((tab) => `${JOB}/${tab}`),
   '/queue',
+  '/cluster',
   '/images',
   '/images?group=platform',
   '/setup',

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tests::{
-    LIMIT, OrFail as _, Setup, World,
+    LIMIT, OrFail as _, Registry, Setup, World,
     engine::{LocalImage, put_busybox},
     wait_until,
 };
@@ -100,7 +100,9 @@ async fn every_page_is_sound_in_both_languages_and_themes() {
 
 #[tokio::test]
 async fn the_first_ten_minutes_in_chinese_and_in_english() {
-    walk(&World::start().await, "story").await;
+    let registry = Registry::start().await;
+    let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
+    walk(&world, "story").await;
 }
 
 #[tokio::test]

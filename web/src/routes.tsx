@@ -53,6 +53,7 @@ const JobsPage = later(async () => ({ default: (await import('./pages/jobs')).Jo
 const NewJobPage = later(async () => ({ default: (await import('./pages/jobs/new')).NewJobPage }))
 const JobPage = later(async () => ({ default: (await import('./pages/jobs/job')).JobPage }))
 const QueuePage = later(async () => ({ default: (await import('./pages/queue')).QueuePage }))
+const ClusterPage = later(async () => ({ default: (await import('./pages/cluster')).ClusterPage }))
 const ImagesPage = later(async () => ({ default: (await import('./pages/images')).ImagesPage }))
 const SetupPage = later(async () => ({ default: (await import('./pages/setup')).SetupPage }))
 const SettingsPage = later(async () => ({ default: (await import('./pages/settings')).SettingsPage }))
@@ -191,6 +192,12 @@ const queue = createRoute({
   component: QueuePage,
 })
 
+const cluster = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/cluster',
+  component: ClusterPage,
+})
+
 const images = createRoute({
   getParentRoute: () => signedIn,
   path: '/images',
@@ -286,6 +293,15 @@ function PageError({ error, reset }: ErrorComponentProps) {
   )
 }
 
+/** An address of nothing stands alone, without the shell. */
+function Nowhere() {
+  return (
+    <main>
+      <NotFoundPage />
+    </main>
+  )
+}
+
 export function buildRouter(cache: QueryClient) {
   return createRouter({
     routeTree: root.addChildren([
@@ -300,6 +316,7 @@ export function buildRouter(cache: QueryClient) {
         job.addChildren([jobOverview, jobTab]),
         queue,
         images,
+        cluster,
         setup,
         settings.addChildren([settingsSection]),
         admin.addChildren([adminSection]),
@@ -308,7 +325,7 @@ export function buildRouter(cache: QueryClient) {
     ]),
     context: { cache },
     defaultErrorComponent: PageError,
-    defaultNotFoundComponent: NotFoundPage,
+    defaultNotFoundComponent: Nowhere,
     defaultPreload: false,
     scrollRestoration: true,
   })

@@ -7,6 +7,7 @@ pub mod app;
 pub mod audit;
 #[cfg(feature = "client")]
 pub mod client;
+pub mod cluster;
 pub mod convert;
 pub mod error;
 pub mod id;

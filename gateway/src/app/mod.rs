@@ -3,6 +3,7 @@
 mod accounts;
 mod apps;
 mod chores;
+mod cluster_view;
 mod convert;
 mod groups;
 mod images;

@@ -180,6 +180,17 @@ pub(crate) fn missing(caller: &Caller, kind: &'static str, name: &str) -> Error 
     }
 }
 
+// === machines ===
+
+/// Whether `caller` may know who holds a card: their own, and those of whom they oversee.
+pub(crate) fn may_know_holder(caller: &Caller, user: &str, group: &str) -> bool {
+    match caller.user.role {
+        Role::Admin => true,
+        Role::Leader => caller.user.group.as_str() == group || caller.user.name.as_str() == user,
+        Role::User => caller.user.name.as_str() == user,
+    }
+}
+
 // === images ===
 
 /// Whether `caller` may make instances from a saved image. Admins have no other way in than everybody: an image holds

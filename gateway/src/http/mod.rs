@@ -9,6 +9,7 @@ mod apps_tests;
 mod audit;
 mod body;
 mod caller;
+mod cluster;
 mod console;
 mod convert;
 mod events;
@@ -210,6 +211,7 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(notices::accept_rules))
         .routes(routes!(settings::effective))
         .routes(routes!(site::show, site::change))
+        .routes(routes!(cluster::show))
         .routes(routes!(ssh::remove));
     OpenApiRouter::with_openapi(Description::openapi())
         .nest("/api/v1", v1)

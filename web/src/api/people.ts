@@ -3,7 +3,7 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
 import { api, dataOf } from './client'
-import type { AddUser, ChangeUser, Group, NewPassword, User, Workspace } from './types'
+import type { AddUser, ChangeUser, Group, NewPassword, Quota, User, Workspace } from './types'
 
 const ALL = ['people'] as const
 
@@ -65,4 +65,31 @@ export async function setMember(workspace: string, user: string, member: boolean
   const init = { params: { path: { name: workspace, user } } }
   if (member) await api.PUT('/api/v1/workspaces/{name}/members/{user}', init)
   else await api.DELETE('/api/v1/workspaces/{name}/members/{user}', init)
+}
+
+/** Whose quota it is. */
+export interface QuotaOwner {
+  kind: 'user' | 'group'
+  name: string
+}
+
+export function quotaQuery({ kind, name }: QuotaOwner) {
+  return queryOptions({
+    queryKey: [...ALL, 'quota', kind, name],
+    queryFn: async ({ signal }): Promise<Quota> =>
+      dataOf(
+        kind === 'user'
+          ? await api.GET('/api/v1/users/{name}/quota', { ...at(name), signal })
+          : await api.GET('/api/v1/groups/{name}/quota', { ...at(name), signal }),
+      ),
+  })
+}
+
+export async function setQuota({ kind, name }: QuotaOwner, quota: Quota): Promise<Quota> {
+  const init = { ...at(name), body: quota }
+  return dataOf(
+    kind === 'user'
+      ? await api.PUT('/api/v1/users/{name}/quota', init)
+      : await api.PUT('/api/v1/groups/{name}/quota', init),
+  )
 }

@@ -3,7 +3,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { api, dataOf } from './client'
-import type { ChangeSite, EffectiveSetting, Image, Node, Site } from './types'
+import type { ChangeSite, Cluster, EffectiveSetting, Image, Node, Site } from './types'
 
 export const imagesQuery = queryOptions({
   queryKey: ['images'],
@@ -15,6 +15,13 @@ export const nodesQuery = queryOptions({
   queryKey: ['nodes'],
   queryFn: async ({ signal }): Promise<Node[]> => dataOf(await api.GET('/api/v1/nodes', { signal })).items,
   staleTime: 30_000,
+})
+
+/** What is there and what is taken, for everyone. */
+export const clusterQuery = queryOptions({
+  queryKey: ['cluster'],
+  queryFn: async ({ signal }): Promise<Cluster> => dataOf(await api.GET('/api/v1/cluster', { signal })),
+  refetchInterval: 5_000,
 })
 
 /** The most that one instance can be given: it never spans nodes. */

@@ -3,12 +3,21 @@
 import type { ComponentType } from 'react'
 
 import type { Me } from '../api/types'
-import { IconBox, IconHome, IconImages, IconJobs, IconQueue, IconSettings, IconShield } from '../ui/icons'
+import {
+  IconBox,
+  IconCluster,
+  IconHome,
+  IconImages,
+  IconJobs,
+  IconQueue,
+  IconSettings,
+  IconShield,
+} from '../ui/icons'
 import { paths } from '../util/path-builder'
 
 export interface Place {
   /** Its word in the translations. */
-  key: 'home' | 'instances' | 'jobs' | 'queue' | 'images' | 'settings' | 'admin'
+  key: 'home' | 'instances' | 'jobs' | 'queue' | 'images' | 'cluster' | 'settings' | 'admin'
   path: string
   /** Pages of it begin so. */
   below: string
@@ -21,6 +30,7 @@ const PLACES: readonly Place[] = [
   { key: 'jobs', path: paths.jobs(), below: paths.jobs(), icon: IconJobs },
   { key: 'queue', path: paths.queue(), below: paths.queue(), icon: IconQueue },
   { key: 'images', path: paths.images(), below: paths.images(), icon: IconImages },
+  { key: 'cluster', path: paths.cluster(), below: paths.cluster(), icon: IconCluster },
   { key: 'settings', path: paths.settings(), below: '/settings', icon: IconSettings },
 ]
 

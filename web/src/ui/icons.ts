@@ -43,6 +43,7 @@ export { default as IconPlay } from '@tabler/icons-react/dist/esm/icons/IconPlay
 export { default as IconPlus } from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs'
 export { default as IconPort } from '@tabler/icons-react/dist/esm/icons/IconPlug.mjs'
 export { default as IconQueue } from '@tabler/icons-react/dist/esm/icons/IconListNumbers.mjs'
+export { default as IconQuota } from '@tabler/icons-react/dist/esm/icons/IconGauge.mjs'
 export { default as IconRestart } from '@tabler/icons-react/dist/esm/icons/IconRefresh.mjs'
 export { default as IconRules } from '@tabler/icons-react/dist/esm/icons/IconFileText.mjs'
 export { default as IconSave } from '@tabler/icons-react/dist/esm/icons/IconDeviceFloppy.mjs'

@@ -1,6 +1,6 @@
 // The `berth` command with the same effect as a form: it teaches the command line to those who start in a browser.
 
-import type { AddUser, CreateInstance, SaveInstance } from '../api/types'
+import type { AddUser, CreateInstance, QuotaLimits, SaveInstance } from '../api/types'
 import { GIB, MIB } from './format'
 import { quoteWord } from './shell-words'
 
@@ -57,6 +57,18 @@ export function createRequest(origin: string, request: CreateInstance): string {
     `  -H "Authorization: Bearer $BERTH_TOKEN" -H 'Content-Type: application/json' \\`,
     `  -d ${quoteWord(JSON.stringify(request))}`,
   ].join('\n')
+}
+
+export function quotaCommand(owner: { kind: string; name: string }, limits: QuotaLimits): string {
+  const words = ['berth', 'quota', 'set', owner.kind, quoteWord(owner.name)]
+  const { cpus, memory_bytes: memory, gpus, gpus_by_model: models = {}, instances, jobs } = limits
+  if (typeof cpus === 'number') words.push('--cpus', String(cpus))
+  if (typeof memory === 'number') words.push('--memory', size(memory))
+  if (typeof gpus === 'number') words.push('--gpus', String(gpus))
+  for (const [model, count] of Object.entries(models)) words.push('--gpus-of', quoteWord(`${model}=${count}`))
+  if (typeof instances === 'number') words.push('--instances', String(instances))
+  if (typeof jobs === 'number') words.push('--jobs', String(jobs))
+  return words.join(' ')
 }
 
 export function submitCommand(file: string, name?: string): string {

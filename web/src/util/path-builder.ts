@@ -97,6 +97,7 @@ export const paths = {
   jobLog: (name: string, task: string) => `${paths.job(name, 'logs')}?task=${encodeURIComponent(task)}`,
   queue: () => '/queue',
   images: () => '/images',
+  cluster: () => '/cluster',
   settings: (section: SettingsSection = 'profile') => `/settings/${section}`,
   admin: (section: AdminSection = 'users') => `/admin/${section}`,
   tensorboard: (name: string, folder: string) =>

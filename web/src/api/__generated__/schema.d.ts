@@ -52,6 +52,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cluster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["show_cluster"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -1164,6 +1180,13 @@ export interface components {
             chinese?: string;
             english?: string;
         };
+        /** @description Who has a card. */
+        CardHolder: {
+            /** Format: date-time */
+            since: string;
+            /** @description Absent for those who need not know. */
+            user?: string | null;
+        };
         /** @description The body of a change to a saved image. What is left out stays. */
         ChangeImage: {
             message?: string | null;
@@ -1243,6 +1266,39 @@ export interface components {
          * @enum {string}
          */
         ClientKind: "browser" | "cli";
+        /** @description What is there, what is taken, and how many wait. */
+        Cluster: {
+            nodes: components["schemas"]["ClusterNode"][];
+            /**
+             * Format: int32
+             * @description Jobs and instances in the line.
+             */
+            waiting: number;
+        };
+        /** @description One graphics processor. */
+        ClusterCard: {
+            healthy: boolean;
+            holder?: components["schemas"]["CardHolder"] | null;
+            id: string;
+            model: string;
+        };
+        /** @description One machine. */
+        ClusterNode: {
+            cards: components["schemas"]["ClusterCard"][];
+            /**
+             * Format: double
+             * @description So many are given out: more than there are where the site shares them.
+             */
+            cpus: number;
+            /** Format: double */
+            cpus_held: number;
+            /** Format: int64 */
+            memory_bytes: number;
+            /** Format: int64 */
+            memory_held_bytes: number;
+            name: string;
+            state: components["schemas"]["NodeState"];
+        };
         /**
          * @description What kind of error it is. Never renamed once released.
          * @enum {string}
@@ -2618,6 +2674,34 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_cluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description what is there, what is taken, and how many wait */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cluster"];
+                };
+            };
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,5 +1,6 @@
 import admin from './admin.json'
 import apps from './apps.json'
+import cluster from './cluster.json'
 import common from './common.json'
 import create from './create.json'
 import errors from './errors.json'
@@ -16,6 +17,7 @@ import streams from './streams.json'
 export const resources = {
   admin,
   apps,
+  cluster,
   common,
   create,
   errors,

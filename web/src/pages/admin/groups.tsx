@@ -22,6 +22,7 @@ import { IconTrash } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { Section } from '../../ui/section'
 import { ignoreComposingEnter } from '../../util/composing'
+import { QuotaButton } from './quota'
 
 export function GroupsSection() {
   return (
@@ -144,6 +145,7 @@ function NamedRow({ kind, name, children }: NamedProps) {
         <Text fw={600}>{name}</Text>
         {children}
       </Stack>
+      {kind === 'group' && <QuotaButton owner={{ kind, name }} />}
       <ActionButton
         compact
         danger

@@ -20,6 +20,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { Dialog } from '../../ui/dialog'
 import { IconBan, IconKey, IconPlay, IconRestart, IconSettings, IconTrash } from '../../ui/icons'
 import { FirstPassword, RoleSelect } from './add-user'
+import { QuotaButton } from './quota'
 
 type Asked = 'change' | 'reset' | 'disable' | 'remove' | null
 
@@ -48,6 +49,7 @@ export function UserActions({ user }: { user: User }) {
         reason={gone}
         onClick={() => setAsked('reset')}
       />
+      <QuotaButton owner={{ kind: 'user', name: user.name }} reason={gone} />
       {user.state.state === 'disabled' ? (
         <ActionButton
           compact

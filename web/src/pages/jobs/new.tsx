@@ -119,7 +119,7 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
               />
             )}
             {shown === 'text' ? (
-              <FileField file={file} onChange={change} />
+              <FileField file={file} settled={settled} onChange={change} />
             ) : (
               <JobFields file={file} onChange={change} />
             )}

@@ -57,7 +57,7 @@ export function TerminalStrip({ instance, terminal }: Props) {
             {name === MAIN_TERMINAL ? t('terminal.main') : name}
           </Button>
           <ActionIcon
-            size="sm"
+            size={24}
             variant="subtle"
             color="gray"
             aria-label={t('terminal.close', { terminal: name })}

@@ -1,0 +1,154 @@
+import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
+import { json } from '@codemirror/lang-json'
+import { yaml } from '@codemirror/lang-yaml'
+import {
+  bracketMatching,
+  defaultHighlightStyle,
+  HighlightStyle,
+  syntaxHighlighting,
+} from '@codemirror/language'
+import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
+import { Compartment, EditorState } from '@codemirror/state'
+import { EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view'
+import { useComputedColorScheme } from '@mantine/core'
+import { tags } from '@lezer/highlight'
+import { useEffect, useRef } from 'react'
+
+/** A mistake or a remark, at its line. */
+export interface CodeNote {
+  level: 'error' | 'warning'
+  /** From 1; without one it is about the first line. */
+  line?: number
+  column?: number
+  message: string
+}
+
+interface Props {
+  label: string
+  describedBy?: string
+  language: 'yaml' | 'json' | 'text'
+  text: string
+  notes: readonly CodeNote[]
+  onChange: (text: string) => void
+}
+
+const LANGUAGES = { yaml: yaml(), json: json(), text: [] } as const
+
+/** Readable on the dark ground, where the ordinary style is not. */
+const DARK_STYLE = HighlightStyle.define([
+  { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: '#74c0fc' },
+  { tag: [tags.string, tags.special(tags.string)], color: '#8ce99a' },
+  { tag: [tags.number, tags.bool, tags.null, tags.atom], color: '#ffc078' },
+  { tag: tags.comment, color: '#adb5bd', fontStyle: 'italic' },
+])
+
+function look(dark: boolean) {
+  return [
+    EditorView.theme(
+      {
+        '&': {
+          border: '1px solid var(--mantine-color-default-border)',
+          borderRadius: 'var(--mantine-radius-md)',
+          backgroundColor: 'var(--mantine-color-body)',
+          fontSize: '13px',
+        },
+        '&.cm-focused': { outline: '2px solid var(--mantine-primary-color-filled)' },
+        '.cm-scroller': {
+          fontFamily: 'var(--mantine-font-family-monospace)',
+          minHeight: '320px',
+          maxHeight: '70vh',
+        },
+        '.cm-gutters': {
+          backgroundColor: 'transparent',
+          border: 'none',
+          color: 'var(--mantine-color-dimmed)',
+        },
+        '.cm-activeLine': { backgroundColor: dark ? '#ffffff0d' : '#0000000a' },
+      },
+      { dark },
+    ),
+    syntaxHighlighting(dark ? DARK_STYLE : defaultHighlightStyle),
+  ]
+}
+
+function diagnostics(state: EditorState, notes: readonly CodeNote[]): Diagnostic[] {
+  return notes.map(({ level, line = 1, column = 1, message }) => {
+    const at = state.doc.line(Math.min(Math.max(1, line), state.doc.lines))
+    return {
+      from: Math.min(at.from + Math.max(0, column - 1), at.to),
+      to: at.to,
+      severity: level,
+      message,
+    }
+  })
+}
+
+/** An editor for YAML and JSON. What it holds is `text`; what is wrong with it stands at its line. */
+export function CodeEditor({ label, describedBy, language, text, notes, onChange }: Props) {
+  const place = useRef<HTMLDivElement>(null)
+  const view = useRef<EditorView | null>(null)
+  const told = useRef(onChange)
+  const first = useRef(text)
+  const parts = useRef({ language: new Compartment(), look: new Compartment() })
+  const dark = useComputedColorScheme('light') === 'dark'
+
+  useEffect(() => {
+    told.current = onChange
+  }, [onChange])
+
+  useEffect(() => {
+    if (place.current === null) return undefined
+    const editor = new EditorView({
+      parent: place.current,
+      state: EditorState.create({
+        doc: first.current,
+        extensions: [
+          lineNumbers(),
+          history(),
+          bracketMatching(),
+          highlightActiveLine(),
+          lintGutter(),
+          EditorView.lineWrapping,
+          // Tab indents; Escape first, then Tab leaves, as everywhere in CodeMirror.
+          keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
+          parts.current.language.of([]),
+          parts.current.look.of([]),
+          EditorView.contentAttributes.of({
+            'aria-label': label,
+            spellcheck: 'false',
+            ...(describedBy && { 'aria-describedby': describedBy }),
+          }),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) told.current(update.state.doc.toString())
+          }),
+        ],
+      }),
+    })
+    view.current = editor
+    return () => editor.destroy()
+  }, [label, describedBy])
+
+  useEffect(() => {
+    view.current?.dispatch({
+      effects: [
+        parts.current.language.reconfigure(LANGUAGES[language]),
+        parts.current.look.reconfigure(look(dark)),
+      ],
+    })
+  }, [language, dark])
+
+  useEffect(() => {
+    const editor = view.current
+    // Written by somebody else than the keyboard: another format, an imported file.
+    if (editor && editor.state.doc.toString() !== text) {
+      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } })
+    }
+  }, [text])
+
+  useEffect(() => {
+    const editor = view.current
+    if (editor) editor.dispatch(setDiagnostics(editor.state, diagnostics(editor.state, notes)))
+  }, [notes])
+
+  return <div ref={place} />
+}

@@ -1,0 +1,46 @@
+// What is free of the machines, as those see it who are about to ask for a part.
+
+import type { ClusterNode } from '../api/types'
+
+export interface ModelSum {
+  model: string
+  all: number
+  free: number
+  /** The most that are free on one node. */
+  block: number
+}
+
+export interface Block {
+  cpus: number
+  memoryBytes: number
+  gpus: number
+}
+
+const isFree = (card: ClusterNode['cards'][number]) => card.healthy && !card.holder
+
+const isReady = (node: ClusterNode) => node.state.state === 'ready'
+
+/** Each of the three is the most on one node, not necessarily the same one. */
+export function largestFree(nodes: readonly ClusterNode[]): Block {
+  const most = (of: (node: ClusterNode) => number) =>
+    Math.max(0, ...nodes.filter(isReady).map((node) => of(node)))
+  return {
+    cpus: most((node) => node.cpus - node.cpus_held),
+    memoryBytes: most((node) => node.memory_bytes - node.memory_held_bytes),
+    gpus: most((node) => node.cards.filter(isFree).length),
+  }
+}
+
+export function sumsByModel(nodes: readonly ClusterNode[]): ModelSum[] {
+  const models = new Set(nodes.flatMap((node) => node.cards.map((card) => card.model)))
+  return [...models].toSorted().map((model) => {
+    const of = nodes.map((node) => node.cards.filter((card) => card.model === model))
+    const free = nodes.map((node, at) => (isReady(node) ? (of[at] ?? []).filter(isFree).length : 0))
+    return {
+      model,
+      all: of.flat().length,
+      free: free.reduce((sum, one) => sum + one, 0),
+      block: Math.max(0, ...free),
+    }
+  })
+}
