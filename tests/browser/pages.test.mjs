@@ -30,6 +30,7 @@ const PAGES = [
   '/images',
   '/images?group=platform',
   '/setup',
+  '/help',
   ...['profile', 'appearance', 'ssh-keys', 'tokens', 'security', 'activity'].map(
     (section) => `/settings/${section}`,
   ),

@@ -55,6 +55,7 @@ const JobPage = later(async () => ({ default: (await import('./pages/jobs/job'))
 const QueuePage = later(async () => ({ default: (await import('./pages/queue')).QueuePage }))
 const ClusterPage = later(async () => ({ default: (await import('./pages/cluster')).ClusterPage }))
 const ImagesPage = later(async () => ({ default: (await import('./pages/images')).ImagesPage }))
+const HelpPage = later(async () => ({ default: (await import('./pages/help')).HelpPage }))
 const SetupPage = later(async () => ({ default: (await import('./pages/setup')).SetupPage }))
 const SettingsPage = later(async () => ({ default: (await import('./pages/settings')).SettingsPage }))
 const AdminPage = later(async () => ({ default: (await import('./pages/admin')).AdminPage }))
@@ -209,6 +210,12 @@ const images = createRoute({
   component: ImagesPage,
 })
 
+const help = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/help',
+  component: HelpPage,
+})
+
 const setup = createRoute({
   getParentRoute: () => signedIn,
   path: '/setup',
@@ -317,6 +324,7 @@ export function buildRouter(cache: QueryClient) {
         queue,
         images,
         cluster,
+        help,
         setup,
         settings.addChildren([settingsSection]),
         admin.addChildren([adminSection]),

@@ -8,9 +8,10 @@ import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { instancesQuery } from '../api/instances'
+import { jobsQuery } from '../api/jobs'
 import type { Me } from '../api/types'
 import { changeLanguage, currentLanguage, LANGUAGES } from '../i18n/language'
-import { IconBox, IconLanguage, IconPlus, IconSearch } from '../ui/icons'
+import { IconBox, IconHelp, IconJobs, IconLanguage, IconPlus, IconSearch } from '../ui/icons'
 import { paths, SETTINGS_SECTIONS } from '../util/path-builder'
 import { SCHEMES } from './appearance-menu'
 import { placesOf } from './navigation'
@@ -47,10 +48,11 @@ interface Group {
 }
 
 function useGroups(me: Me): Group[] {
-  const { t } = useTranslation(['common', 'instances', 'settings'])
+  const { t } = useTranslation(['common', 'help', 'instances', 'jobs', 'settings'])
   const navigate = useNavigate()
   const { setColorScheme } = useMantineColorScheme()
   const { data: instances = [] } = useQuery(instancesQuery)
+  const { data: jobs = [] } = useQuery(jobsQuery('own'))
   const to = (path: string) => () => void navigate({ to: path })
   return [
     {
@@ -62,6 +64,12 @@ function useGroups(me: Me): Group[] {
           leftSection: <place.icon size={20} stroke={1.75} />,
           onClick: to(place.path),
         })),
+        {
+          id: paths.help(),
+          label: t('help:title'),
+          leftSection: <IconHelp size={20} stroke={1.75} />,
+          onClick: to(paths.help()),
+        },
         ...SETTINGS_SECTIONS.map((section) => ({
           id: paths.settings(section),
           label: `${t('place.settings')} · ${t(`settings:section.${section}`)}`,
@@ -84,6 +92,24 @@ function useGroups(me: Me): Group[] {
           description: t(`instances:state.${instance.status.state}`),
           leftSection: <IconBox size={20} stroke={1.75} />,
           onClick: to(paths.instance(instance.name)),
+        })),
+      ],
+    },
+    {
+      group: t('jobs:title'),
+      actions: [
+        {
+          id: 'new-job',
+          label: t('jobs:submit'),
+          leftSection: <IconPlus size={20} stroke={1.75} />,
+          onClick: to(paths.newJob()),
+        },
+        ...jobs.map((job) => ({
+          id: job.id,
+          label: job.name,
+          description: t(`jobs:state.${job.status.state}`),
+          leftSection: <IconJobs size={20} stroke={1.75} />,
+          onClick: to(paths.job(job.name)),
         })),
       ],
     },

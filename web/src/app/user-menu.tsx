@@ -6,14 +6,14 @@ import { useTranslation } from 'react-i18next'
 import { signOut } from '../api/session'
 import { siteQuery } from '../api/site'
 import type { Me } from '../api/types'
-import { IconLogout, IconSettings, IconUser } from '../ui/icons'
+import { IconHelp, IconLogout, IconSettings, IconUser } from '../ui/icons'
 import { paths } from '../util/path-builder'
 import { FirstPasswordDialog } from './password-dialog'
 import { RulesGate } from './rules-gate'
 import { showTrouble } from './trouble'
 
 export function UserMenu({ me }: { me: Me }) {
-  const { t } = useTranslation(['session', 'common'])
+  const { t } = useTranslation(['session', 'common', 'help'])
   const cache = useQueryClient()
   const navigate = useNavigate()
   const leave = useMutation({
@@ -50,6 +50,9 @@ export function UserMenu({ me }: { me: Me }) {
             onClick={() => void navigate({ to: paths.settings() })}
           >
             {t('common:place.settings')}
+          </Menu.Item>
+          <Menu.Item leftSection={<IconHelp size={16} />} onClick={() => void navigate({ to: paths.help() })}>
+            {t('help:title')}
           </Menu.Item>
           <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => leave.mutate()}>
             {t('sign_out')}

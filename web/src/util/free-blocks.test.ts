@@ -28,6 +28,7 @@ test('a block is what is free on one node', () => {
     node('c', [card('A100'), card('A100')], { state: { state: 'unwell', message: '' }, cpus: 64 }),
   ]
   expect(largestFree(nodes)).toEqual({ cpus: 6, memoryBytes: 40, gpus: 3 })
+  expect(largestFree(nodes, 4).cpus).toBe(4)
   expect(sumsByModel(nodes)).toEqual([
     { model: '3090', all: 5, free: 3, block: 2 },
     { model: 'A100', all: 3, free: 1, block: 1 },

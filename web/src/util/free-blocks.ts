@@ -20,14 +20,20 @@ const isFree = (card: ClusterNode['cards'][number]) => card.healthy && !card.hol
 
 const isReady = (node: ClusterNode) => node.state.state === 'ready'
 
-/** Each of the three is the most on one node, not necessarily the same one. */
-export function largestFree(nodes: readonly ClusterNode[]): Block {
-  const most = (of: (node: ClusterNode) => number) =>
+/**
+ * Each of the three is the most on one node, not necessarily the same one. Where processors are given out more than once,
+ * one task still gets no more than a machine has: `most`.
+ */
+export function largestFree(nodes: readonly ClusterNode[], most = Infinity): Block {
+  const largest = (of: (node: ClusterNode) => number) =>
     Math.max(0, ...nodes.filter(isReady).map((node) => of(node)))
   return {
-    cpus: most((node) => node.cpus - node.cpus_held),
-    memoryBytes: most((node) => node.memory_bytes - node.memory_held_bytes),
-    gpus: most((node) => node.cards.filter(isFree).length),
+    cpus: Math.min(
+      most,
+      largest((node) => node.cpus - node.cpus_held),
+    ),
+    memoryBytes: largest((node) => node.memory_bytes - node.memory_held_bytes),
+    gpus: largest((node) => node.cards.filter(isFree).length),
   }
 }
 

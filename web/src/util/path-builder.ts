@@ -77,6 +77,7 @@ export function isAdminSection(text: string): text is AdminSection {
 export const paths = {
   home: () => '/',
   setup: () => '/setup',
+  help: () => '/help',
   signIn: (next?: string) => (next ? `/login?next=${encodeURIComponent(next)}` : '/login'),
   instances: () => '/instances',
   newInstance: () => '/instances/new',

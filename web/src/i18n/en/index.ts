@@ -4,6 +4,7 @@ import cluster from './cluster.json'
 import common from './common.json'
 import create from './create.json'
 import errors from './errors.json'
+import help from './help.json'
 import home from './home.json'
 import images from './images.json'
 import instances from './instances.json'
@@ -21,6 +22,7 @@ export const resources = {
   common,
   create,
   errors,
+  help,
   home,
   images,
   instances,

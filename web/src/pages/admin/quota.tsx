@@ -62,17 +62,21 @@ function valuesOf(limits: QuotaLimits = {}): Values {
   }
 }
 
+/** What is typed, if it is a number by now. */
+function typed(value: number | string): number | undefined {
+  return typeof value === 'number' ? value : undefined
+}
+
 /** Limits by model stay as they are: the form does not show them. */
 function limitsFrom(values: Values, before: QuotaLimits = {}): QuotaLimits {
-  const number = (value: number | string) => (typeof value === 'number' ? value : undefined)
-  const memory = number(values.memoryGib)
+  const memory = typed(values.memoryGib)
   return {
     ...before,
-    gpus: number(values.gpus),
-    cpus: number(values.cpus),
+    gpus: typed(values.gpus),
+    cpus: typed(values.cpus),
     memory_bytes: memory === undefined ? undefined : Math.round(memory * GIB),
-    instances: number(values.instances),
-    jobs: number(values.jobs),
+    instances: typed(values.instances),
+    jobs: typed(values.jobs),
   }
 }
 

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../app/trouble'
-import { clusterQuery } from '../../api/site'
+import { clusterQuery, largestOf, nodesQuery } from '../../api/site'
 import type { ClusterCard, ClusterNode } from '../../api/types'
 import { IconAlert, IconCircleCheck } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
@@ -50,7 +50,8 @@ export function ClusterPage() {
 
 function Free({ nodes }: { nodes: ClusterNode[] }) {
   const { t } = useTranslation('cluster')
-  const block = largestFree(nodes)
+  const { data: machines = [] } = useQuery(nodesQuery)
+  const block = largestFree(nodes, largestOf(machines)?.cpus)
   const models = sumsByModel(nodes)
   return (
     <Section title={t('largest')}>
