@@ -23,7 +23,7 @@ const VISIBLE = new Set([
 ])
 
 /** What is the same in every language: a command is not prose. */
-const SAME_EVERYWHERE = new Set(['python train.py --epochs 10'])
+const SAME_EVERYWHERE = new Set(['python train.py --epochs 10', 'http, tensorboard'])
 
 const CHINESE = /[\u3400-\u9fff\uff00-\uffef]/
 const LETTERS = /\p{L}{2,}/u

@@ -90,11 +90,11 @@ function Basics({ values, set }: PartProps) {
         </Helped>
         <NumberField
           field="limitHours"
-          label="limit"
+          words="limit"
           placeholder={t('new.limit_none')}
           {...{ values, set }}
         />
-        <NumberField field="retries" label="retries" placeholder="0" whole {...{ values, set }} />
+        <NumberField field="retries" words="retries" placeholder="0" whole {...{ values, set }} />
       </SimpleGrid>
     </Fieldset>
   )
@@ -133,11 +133,11 @@ function TaskFields({ values, set }: PartProps) {
           )}
         </Helped>
         <SimpleGrid cols={{ base: 1, xs: 2, sm: 3 }}>
-          <NumberField field="cpus" label="cpus" placeholder="1" {...{ values, set }} />
-          <NumberField field="memoryGib" label="memory" placeholder="2" {...{ values, set }} />
-          <NumberField field="gpus" label="gpus" placeholder="0" whole {...{ values, set }} />
-          <NumberField field="tasks" label="tasks" placeholder="1" whole {...{ values, set }} />
-          <NumberField field="shmGib" label="shm" placeholder={t('new.shm_own')} {...{ values, set }} />
+          <NumberField field="cpus" words="cpus" placeholder="1" {...{ values, set }} />
+          <NumberField field="memoryGib" words="memory" placeholder="2" {...{ values, set }} />
+          <NumberField field="gpus" words="gpus" placeholder="0" whole {...{ values, set }} />
+          <NumberField field="tasks" words="tasks" placeholder="1" whole {...{ values, set }} />
+          <NumberField field="shmGib" words="shm" placeholder={t('new.shm_own')} {...{ values, set }} />
           <Helped label={t('new.ports')} help={t('new.ports_help')}>
             {(props) => (
               <TextInput
@@ -178,17 +178,17 @@ function More({ values, set }: PartProps) {
 
 interface NumberProps extends PartProps {
   field: 'limitHours' | 'retries' | 'cpus' | 'memoryGib' | 'gpus' | 'tasks' | 'shmGib'
-  /** Its words: `new.<label>` and `new.<label>_help`. */
-  label: 'limit' | 'retries' | 'cpus' | 'memory' | 'gpus' | 'tasks' | 'shm'
+  /** Those of `new.<words>` and `new.<words>_help`. */
+  words: 'limit' | 'retries' | 'cpus' | 'memory' | 'gpus' | 'tasks' | 'shm'
   /** What is taken where nothing is written. */
   placeholder: string
   whole?: boolean
 }
 
-function NumberField({ values, set, field, label, placeholder, whole }: NumberProps) {
+function NumberField({ values, set, field, words, placeholder, whole }: NumberProps) {
   const { t } = useTranslation('jobs')
   return (
-    <Helped label={t(`new.${label}`)} help={t(`new.${label}_help`)}>
+    <Helped label={t(`new.${words}`)} help={t(`new.${words}_help`)}>
       {(props) => (
         <NumberInput
           {...props}
