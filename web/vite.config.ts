@@ -28,5 +28,7 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.{ts,tsx}'],
     restoreMocks: true,
+    // A busy machine is no fault of what is tested.
+    testTimeout: 60_000,
   },
 })
