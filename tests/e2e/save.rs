@@ -297,7 +297,8 @@ async fn an_instance_that_is_deleted_meanwhile_is_saved_whole_or_not_at_all() {
     })
     .await;
     if ready {
-        let reference = site.pull(&client.image(saved(&image).id.as_str()).await.or_fail("read an image"));
+        let reference =
+            site.pull(&client.image(saved(&image).id.as_str()).await.or_fail("read an image")).await;
         let seen = engine::docker(&["run", "--rm", "--entrypoint", "stat", &reference, "-c", "%s", "/large"]);
         assert_eq!(seen, (64 << 20).to_string());
         engine::docker(&["rmi", "--force", &reference]);

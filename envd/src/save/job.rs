@@ -252,7 +252,9 @@ impl Reading {
             let (blob, raw_bytes, gone) = self.pack(&root, &listing, &difference)?;
             (written.layer, written.raw_bytes) = (Some(blob), raw_bytes);
             // What was away for a moment may be back unchanged: the next save must not take it for saved.
-            gone.iter().for_each(|path| snapshot.forget(path));
+            for path in &gone {
+                snapshot.forget(path);
+            }
         }
         snapshot.write(&self.journal.files())?;
         self.journal.write_layer(&written)?;
@@ -292,8 +294,8 @@ impl Reading {
     ) -> Result<(Blob, u64, Vec<Vec<u8>>), SaveError> {
         let total_bytes = content_bytes(listing, difference);
         // Holes are free here and nowhere else.
-        let room = rustix::fs::fstatvfs(root).map_err(io::Error::from)?;
-        let free = room.f_bavail.saturating_mul(room.f_frsize);
+        let space = rustix::fs::fstatvfs(root).map_err(io::Error::from)?;
+        let free = space.f_bavail.saturating_mul(space.f_frsize);
         if total_bytes > free {
             return Err(SaveError::TooLarge { free });
         }

@@ -91,18 +91,17 @@ pub(crate) fn is_loopback(address: &str) -> bool {
 impl Registry {
     pub(crate) fn new(settings: Settings) -> Result<Self, RegistryError> {
         let plain = is_loopback(&settings.address);
-        let config = ClientConfig {
+        let config = |read_timeout| ClientConfig {
             protocol: if plain { ClientProtocol::Http } else { ClientProtocol::Https },
             use_monolithic_push: true,
             connect_timeout: Some(CONNECT),
-            read_timeout: Some(SILENCE),
+            read_timeout,
             user_agent: concat!("berth/", env!("CARGO_PKG_VERSION")),
             ..ClientConfig::default()
         };
         let failed = |why: String| RegistryError::Failed { address: settings.address.clone(), why };
-        let patient = ClientConfig { read_timeout: None, ..config.clone() };
-        let client = Client::try_from(config).map_err(|error| failed(error.to_string()))?;
-        let pusher = Client::try_from(patient).map_err(|error| failed(error.to_string()))?;
+        let client = Client::try_from(config(Some(SILENCE))).map_err(|error| failed(error.to_string()))?;
+        let pusher = Client::try_from(config(None)).map_err(|error| failed(error.to_string()))?;
         let http = reqwest::Client::builder().connect_timeout(CONNECT).read_timeout(SILENCE).no_proxy();
         let http = http.build().map_err(|error| failed(error.to_string()))?;
         Ok(Self { client, pusher, http, settings: Arc::new(settings) })
@@ -175,12 +174,12 @@ impl Registry {
                 let opened = tokio::fs::File::open(file).await?;
                 progress(0);
                 let mut sent = 0;
-                let (moves, moved) = watch::channel(());
+                let (taken, moved) = watch::channel(());
                 let pieces = ReaderStream::with_capacity(opened, PIECE)
                     .inspect_ok(move |piece| {
                         sent += piece.len() as u64;
                         progress(sent);
-                        moves.send_replace(());
+                        taken.send_replace(());
                     })
                     .map_err(OciDistributionError::from)
                     .boxed();

@@ -269,7 +269,7 @@ async fn a_head_that_is_too_long_or_never_ends_is_cut_off() {
     for (what, most) in [("one of a mebibyte", 1 << 20), ("one without end", usize::MAX)] {
         let mut browser = TcpStream::connect(stage.site.address).await.unwrap();
         let (mut reads, mut writes) = browser.split();
-        let send = async {
+        let writing = async {
             let mut sent = 0;
             let begin = format!("GET / HTTP/1.1\r\nHost: {host}\r\n{cookie}X-Long: ");
             writes.write_all(begin.as_bytes()).await.unwrap();
@@ -279,13 +279,13 @@ async fn a_head_that_is_too_long_or_never_ends_is_cut_off() {
             let _closed = writes.write_all(b"\r\n\r\n").await;
             sent
         };
-        let read = async {
+        let reading = async {
             let mut seen = Vec::new();
             // What was not read makes the close a reset.
             let _closed = reads.read_to_end(&mut seen).await;
             String::from_utf8_lossy(&seen).into_owned()
         };
-        let both = async { tokio::join!(send, read) };
+        let both = async { tokio::join!(writing, reading) };
         let (sent, seen) = tokio::time::timeout(LIMIT, both).await.unwrap();
         assert!(seen.is_empty() || seen.starts_with("HTTP/1.1 431"), "{what}: {seen}");
         assert!(sent < 64 << 20, "{what}: {sent} bytes were taken");
