@@ -25,6 +25,8 @@
 //! tools = "$BERTH_DATA/tools"
 //! # Certificates, in PEM, that instances trust instead of their image's own.
 //! instance_ca = "/etc/ssl/certs/ca-certificates.crt"
+//! # NVIDIA's management library, where the linker does not find it by itself.
+//! nvml = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"
 //! # Start instances also when users cannot be kept apart on the network.
 //! dangerous_no_firewall = false
 //!
@@ -44,8 +46,9 @@
 //! ```
 //!
 //! `BERTH_DATA` is the data directory (default `./.berth`), `BERTH_AGENT` the agent's static binary (default:
-//! `envd-agent` beside envd itself), `BERTH_TOOLS`, `BERTH_INSTANCE_CA` and `BERTH_REGISTRY` (with `_USER` and `_PASSWORD_FILE`) win over
-//! `tools`, `instance_ca` and `registry`, `BERTH_LOG` says what to log (default `info`).
+//! `envd-agent` beside envd itself), `BERTH_TOOLS`, `BERTH_INSTANCE_CA`, `BERTH_NVML` and `BERTH_REGISTRY` (with `_USER`
+//! and `_PASSWORD_FILE`) win over `tools`, `instance_ca`, `nvml` and `registry`, `BERTH_LOG` says what to log (default
+//! `info`).
 
 mod storage;
 
@@ -87,6 +90,8 @@ pub(crate) struct Config {
     /// A directory; empty on a site without.
     pub(crate) tools: PathBuf,
     pub(crate) instance_ca: Option<PathBuf>,
+    /// NVIDIA's management library, where the linker does not find it.
+    pub(crate) nvml: Option<PathBuf>,
 }
 
 /// All that is wrong with the configuration.
@@ -141,6 +146,10 @@ impl Config {
             mistakes
                 .push(format!("`instance_ca` is `{}`, which is not a file of this machine", path.display()));
         }
+        let nvml = variable("BERTH_NVML").or(file.nvml).map(|named| data.join(named));
+        if let Some(path) = nvml.as_ref().filter(|path| !path.is_file()) {
+            mistakes.push(format!("`nvml` is `{}`, which is not a file of this machine", path.display()));
+        }
         let address = variable("BERTH_REGISTRY").or(file.registry);
         let password = variable("BERTH_REGISTRY_PASSWORD_FILE").or(file.registry_password);
         let login = variable("BERTH_REGISTRY_USER").or(file.registry_user).map(|user| (user, password));
@@ -158,6 +167,7 @@ impl Config {
             agent,
             tools,
             instance_ca,
+            nvml,
         };
         if config.socket().as_os_str().len() > SOCKET_PATH_MAX {
             mistakes.push(format!(
@@ -183,6 +193,7 @@ struct File {
     dangerous_no_firewall: Option<bool>,
     tools: Option<String>,
     instance_ca: Option<String>,
+    nvml: Option<String>,
     storage: toml::Table,
 }
 
@@ -225,6 +236,7 @@ impl File {
                 }
                 "tools" => file.tools = typed("envd.tools", value, mistakes),
                 "instance_ca" => file.instance_ca = typed("envd.instance_ca", value, mistakes),
+                "nvml" => file.nvml = typed("envd.nvml", value, mistakes),
                 "storage" => file.storage = typed("envd.storage", value, mistakes).unwrap_or_default(),
                 _ => mistakes.push(format!("unknown key `envd.{key}`")),
             }

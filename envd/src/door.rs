@@ -42,6 +42,9 @@ pub(crate) struct Start {
     /// What the container was made from: another one in its place is made from the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) image: Option<String>,
+    /// The image that holds what was in an earlier container of this instance: it is nobody else's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) kept: Option<String>,
     /// Set before the container is stopped for the room that its files take, so that it stays stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) over_limit: Option<OverLimit>,
@@ -136,6 +139,7 @@ mod tests {
             user: None,
             network: None,
             address: None,
+            cards: Vec::new(),
             own_files: Vec::new(),
         }
     }
@@ -160,6 +164,7 @@ mod tests {
             container: "c1".to_owned(),
             before: "never".to_owned(),
             image: None,
+            kept: None,
             over_limit: None,
             over_before: None,
         };

@@ -20,8 +20,8 @@ use axum::{
     routing::{get, post, put},
 };
 use envd_api::control::{
-    EngineState, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX, PutInstance,
-    Refused, Report, Stale, WatchEvent,
+    Counted, EngineState, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX,
+    PutInstance, Refused, Report, Stale, WatchEvent,
 };
 use futures_util::{Stream, StreamExt, stream};
 use gateway_api::InstanceId;
@@ -53,6 +53,7 @@ pub(crate) async fn serve<R: Runtime>(socket: Socket, node: Arc<Node<R>>) -> std
         .route("/v1/saves/{id}", get(save::state).put(save::put).delete(save::forget))
         .route("/v1/storage", get(storage))
         .route("/v1/storage/sftp", get(sftp::open))
+        .route("/v1/counts", get(counts))
         .route("/v1/node", get(machine))
         .fallback(async || refusal(StatusCode::NOT_FOUND, "there is no such call"))
         .method_not_allowed_fallback(async || {
@@ -200,7 +201,13 @@ async fn machine<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<NodeRepor
     let found = if engine == EngineState::Ready { node.world.runtime.machine().await.ok() } else { None };
     let Machine { name, cpus, memory_bytes } = found.unwrap_or_else(kernel_machine);
     let (tenants, disk) = (node.world.runtime.tenants(), node.world.runtime.disk_limit());
-    Json(NodeReport { name, cpus, memory_bytes, gpus: 0, cards: Vec::new(), engine, tenants, disk })
+    let cards = node.world.cards.known();
+    let gpus = u32::try_from(cards.len()).unwrap_or(u32::MAX);
+    Json(NodeReport { name, cpus, memory_bytes, gpus, cards, engine, tenants, disk })
+}
+
+async fn counts<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<Vec<Counted>> {
+    Json(node.counted().clone())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no machine has that many processors")]

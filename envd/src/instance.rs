@@ -28,7 +28,10 @@ use self::trouble::{Crashes, Trouble, back_off, failed, jittered};
 use crate::{
     door::{OverLimit, Start},
     node::{PutError, World},
-    runtime::{Bind, Container, Defaults, ImageId, Launch, Phase, Progress, Runtime, RuntimeError, Sighting},
+    runtime::{
+        Bind, Container, Defaults, ImageId, Launch, NO_CARDS, Phase, Progress, Runtime, RuntimeError,
+        Sighting, VISIBLE_CARDS,
+    },
     storage::{HOME, Place, StorageError},
 };
 
@@ -297,7 +300,7 @@ impl<R: Runtime> Instance<R> {
                 Phase::Exited { .. } if is_started && !put.spec.command.is_empty() => {
                     return Ok(Turn::Settled(observation(&container.phase)));
                 }
-                Phase::Exited { ran_for, exit_code, .. } if is_started => {
+                Phase::Exited { ran_for, exit_code, .. } if is_started && same_cards(&container, put) => {
                     if let Some(pause) = self.crashes.pause(&container.last_start, ran_for) {
                         let message =
                             format!("it ended by itself with exit code {exit_code}; starting it again");
@@ -306,6 +309,9 @@ impl<R: Runtime> Instance<R> {
                         return Ok(Turn::Waiting(observation, pause));
                     }
                     self.start(put, &container, last).await?;
+                }
+                Phase::Created | Phase::Exited { .. } if !same_cards(&container, put) => {
+                    self.make_way(put, &container, last).await?;
                 }
                 Phase::Created | Phase::Exited { .. } => self.start(put, &container, last).await?,
                 Phase::Broken => return Err(Trouble::Broken),
@@ -361,6 +367,10 @@ impl<R: Runtime> Instance<R> {
                 return Ok(Turn::Waiting(Observation::Deleting, jittered(REMOVED_AGAIN)));
             }
         }
+        let last = self.disk(|world, id| world.doors.last_start(id)).await?;
+        if let Some(kept) = last.and_then(|start| start.kept) {
+            self.world.runtime.untag(&kept).await?;
+        }
         // Only now: while there is a container, a start must find its door. The storage stays, always.
         self.disk(|world, id| {
             world.saves.forget_instance(id);
@@ -373,9 +383,7 @@ impl<R: Runtime> Instance<R> {
 
     /// Makes the container; `false` if the goal changed while its image was on its way.
     async fn create(&mut self, put: &PutInstance) -> Result<bool, Trouble> {
-        if put.spec.gpus > 0 {
-            return Err(Trouble::NoGpu(put.spec.gpus));
-        }
+        self.check_cards(put)?;
         self.observe(put, Observation::Starting);
         let mut told: Option<Instant> = None;
         let progress = |Progress { done_bytes, total_bytes }| {
@@ -411,6 +419,44 @@ impl<R: Runtime> Instance<R> {
         Ok(true)
     }
 
+    /// That the cards are here which it was given.
+    fn check_cards(&self, put: &PutInstance) -> Result<(), Trouble> {
+        let known = self.world.cards.known();
+        let given = put.spec.cards.len();
+        if usize::try_from(put.spec.gpus).is_ok_and(|wanted| wanted > given) {
+            return Err(Trouble::NoGpu(put.spec.gpus));
+        }
+        match put.spec.cards.iter().find(|card| !known.iter().any(|known| known.uuid == **card)) {
+            Some(missing) => Err(Trouble::NoSuchCard(missing.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// A container has its cards for as long as it is there. With others it is made anew, from an image of all that
+    /// is in it: the record names that image before the container goes.
+    async fn make_way(
+        &self,
+        put: &PutInstance,
+        container: &Container,
+        last: Option<Start>,
+    ) -> Result<(), Trouble> {
+        self.check_cards(put)?;
+        self.observe(put, Observation::Starting);
+        let Some(last) = last else {
+            // It was never started: there is nothing in it.
+            return Ok(self.world.runtime.remove(container).await?);
+        };
+        info!(instance = %self.id, generation = put.generation, "making it anew for other cards");
+        let image = self.world.runtime.keep(container).await?;
+        let before = last.kept.clone().filter(|kept| *kept != container.image.0 && *kept != image.0);
+        let start = Start { image: Some(image.0.clone()), kept: Some(image.0), ..last };
+        self.disk(move |world, id| world.doors.record(id, &start)).await?;
+        if let Some(before) = before {
+            self.world.runtime.untag(&before).await?;
+        }
+        Ok(self.world.runtime.remove(container).await?)
+    }
+
     async fn binds(&self, put: &PutInstance) -> Result<Vec<Bind>, Trouble> {
         let (agent, door) = (self.world.agent.clone(), self.world.doors.path(&self.id));
         let mut binds = vec![
@@ -437,6 +483,12 @@ impl<R: Runtime> Instance<R> {
             // The container outlives its image: the last start knows.
             None => last.clone().map(|Start { spec, .. }| of_spec(spec)).ok_or(Trouble::ImageRemoved)?,
         };
+        if put.spec.cards.is_empty() {
+            // Images for graphics processors ask for all that there are.
+            env.entry(VISIBLE_CARDS.to_owned()).and_modify(|cards| NO_CARDS.clone_into(cards));
+        } else {
+            env.insert(VISIBLE_CARDS.to_owned(), put.spec.cards.join(","));
+        }
         env.extend(put.spec.env.clone());
         if let Some(work_dir) = &put.spec.work_dir {
             cwd.clone_from(work_dir);
@@ -450,6 +502,7 @@ impl<R: Runtime> Instance<R> {
             container: container.id.clone(),
             before: container.last_start.clone(),
             image: Some(container.image.0.clone()),
+            kept: last.as_ref().and_then(|last| last.kept.clone()),
             over_limit: None,
             over_before: last.and_then(|last| last.over_limit.map(|over| over.bytes).or(last.over_before)),
         };
@@ -477,6 +530,10 @@ impl<R: Runtime> Instance<R> {
         let done = self.world.tasks.blocking(move || work(&world, &id)).await;
         Ok(done.unwrap_or_else(|| Err(panicked()))?)
     }
+}
+
+fn same_cards(container: &Container, put: &PutInstance) -> bool {
+    container.cards == put.spec.cards
 }
 
 fn panicked() -> io::Error {

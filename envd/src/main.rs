@@ -4,6 +4,7 @@
 //! containers say what is. Stopping envd, gently or not, leaves the instances running.
 
 mod board;
+mod cards;
 mod config;
 mod data;
 mod disk;
@@ -37,6 +38,7 @@ use tracing::{error, info, warn};
 
 use crate::{
     board::Board,
+    cards::Cards,
     config::Config,
     data::Data,
     door::Doors,
@@ -57,6 +59,8 @@ usage: envd [COMMAND]
   purge           remove this cluster's networks and firewall rules, with envd stopped; containers and files stay";
 /// The exit code for a command line or a configuration that is wrong.
 const EXIT_USAGE: u8 = 64;
+/// What the first look at the graphics processors may take.
+const FIRST_LOOK: Duration = Duration::from_secs(20);
 /// What open calls may take to end when envd stops.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
@@ -115,7 +119,14 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     // A second provider among the dependencies would otherwise leave the choice open.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let registry = config.registry.clone().map(Registry::new).transpose()?;
+    let cards = Arc::new(Cards::new(config.nvml.clone()));
+    let looking = Arc::clone(&cards);
+    // Before anyone asks: a machine that seems to have none would have jobs refused.
+    if timeout(FIRST_LOOK, tasks.blocking(move || looking.look())).await.is_err() {
+        warn!("the graphics processors take long to answer");
+    }
     let world = World {
+        cards,
         board: Board::new(),
         doors: Doors::new(data.path().to_owned(), config.gateway_user),
         storages,

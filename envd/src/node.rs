@@ -4,6 +4,7 @@
 //! and reports the containers that nobody asked for, which nothing ever touches. Events of the engine only make it all
 //! quicker: what they miss, the next listing shows. Two more loops, by the clock alone, tidy up and measure files.
 
+mod measure;
 mod weigh;
 
 use std::{
@@ -14,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use envd_api::control::{EngineState, InstanceSpec, Observation, Observed, PutInstance};
+use envd_api::control::{Counted, EngineState, InstanceSpec, Observation, Observed, PutInstance};
 use futures_util::StreamExt;
 use gateway_api::{Goal, InstanceId};
 use tokio::{
@@ -25,6 +26,7 @@ use tracing::{info, warn};
 
 use crate::{
     board::Board,
+    cards::{self, Cards},
     door::Doors,
     extras::Extras,
     instance::{Handle, Instance, observation},
@@ -67,6 +69,7 @@ pub(crate) struct World<R> {
     pub(crate) disk_limit_bytes: u64,
     pub(crate) tasks: Tasks,
     pub(crate) saves: Saves,
+    pub(crate) cards: Arc<Cards>,
 }
 
 impl<R> World<R> {
@@ -83,6 +86,7 @@ pub(crate) struct Node<R> {
     /// Who reads and writes storages with no instance.
     pub(crate) rooms: Rooms,
     instances: Mutex<BTreeMap<InstanceId, Handle>>,
+    counted: Mutex<Vec<Counted>>,
     look: Notify,
 }
 
@@ -104,7 +108,14 @@ pub(crate) enum PutError {
 impl<R: Runtime> Node<R> {
     pub(crate) fn new(world: Arc<World<R>>) -> Self {
         let log_readers = Arc::new(Semaphore::new(LOG_READERS_MAX));
-        Self { world, log_readers, rooms: Rooms::default(), instances: Mutex::default(), look: Notify::new() }
+        Self {
+            world,
+            log_readers,
+            rooms: Rooms::default(),
+            instances: Mutex::default(),
+            counted: Mutex::default(),
+            look: Notify::new(),
+        }
     }
 
     /// Starts the loops.
@@ -115,6 +126,26 @@ impl<R: Runtime> Node<R> {
         self.world.tasks.spawn(async move { listening.listen_for_ever().await });
         self.world.tasks.spawn(async move { tidying.tidy_for_ever().await });
         self.world.tasks.spawn(async move { weighing.weigh_for_ever().await });
+        let (counting, measuring) = (Arc::clone(self), Arc::clone(self));
+        self.world.tasks.spawn(async move { counting.look_at_cards_for_ever().await });
+        self.world.tasks.spawn(measuring.measure_for_ever());
+    }
+
+    /// What running instances have used, as of the last round.
+    pub(crate) fn counted(&self) -> MutexGuard<'_, Vec<Counted>> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn look_at_cards_for_ever(&self) {
+        let stopping = self.world.tasks.stopping();
+        loop {
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                () = sleep(cards::LOOK_EVERY) => {}
+            }
+            let cards = Arc::clone(&self.world.cards);
+            self.world.tasks.blocking(move || cards.look()).await;
+        }
     }
 
     /// Takes the goal for one instance. When this returns, its door is there if it is to run.

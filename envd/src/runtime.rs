@@ -8,7 +8,7 @@ pub(crate) mod docker;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use bytes::Bytes;
-use envd_api::control::{Failure, InstanceSpec, LocalImage, Tenants};
+use envd_api::control::{Counts, Failure, InstanceSpec, LocalImage, Tenants};
 use futures_util::Stream;
 use gateway_api::{InstanceId, node::DiskLimit};
 use jiff::Timestamp;
@@ -56,6 +56,13 @@ pub(crate) trait Runtime: Send + Sync + 'static {
         container: &Container,
         grace: Duration,
     ) -> impl Future<Output = Result<(), RuntimeError>> + Send;
+
+    /// What the running container of an instance has used; `None` if there is none.
+    fn count(&self, id: &InstanceId) -> impl Future<Output = Result<Option<Counts>, RuntimeError>> + Send;
+
+    /// Makes an image of a container that does not run, with all that is in it. It has no name, and says of its
+    /// processes what the image says that the container was made from.
+    fn keep(&self, container: &Container) -> impl Future<Output = Result<ImageId, RuntimeError>> + Send;
 
     /// Removes the container, running or not, with its own files.
     fn remove(&self, container: &Container) -> impl Future<Output = Result<(), RuntimeError>> + Send;
@@ -124,6 +131,11 @@ pub(crate) trait Runtime: Send + Sync + 'static {
     fn disk_limit(&self) -> DiskLimit;
 }
 
+/// By this variable NVIDIA's runtime is told which cards to give, and programs see which they have.
+pub(crate) const VISIBLE_CARDS: &str = "NVIDIA_VISIBLE_DEVICES";
+/// Its value for none.
+pub(crate) const NO_CARDS: &str = "void";
+
 /// The id of an image's content: what a name meant at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ImageId(pub(crate) String);
@@ -152,6 +164,8 @@ pub(crate) struct Container {
     pub(crate) network: Option<String>,
     /// Where its neighbours reach it, while it runs.
     pub(crate) address: Option<String>,
+    /// The cards that it was made with.
+    pub(crate) cards: Vec<String>,
     /// Where its own files are on this machine; empty where that cannot be told.
     pub(crate) own_files: Vec<PathBuf>,
 }

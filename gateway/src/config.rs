@@ -75,6 +75,10 @@ pub(crate) struct Jobs {
     pub(crate) shares: Vec<String>,
     /// The pools that this machine is in.
     pub(crate) pools: Vec<String>,
+    /// Whether what is over its user's quota is refused; else it waits.
+    pub(crate) refuse_over_quota: bool,
+    /// Whether everyone sees who has which graphics processor.
+    pub(crate) show_holders: bool,
 }
 
 /// How apps are told apart.
@@ -313,6 +317,8 @@ fn take_jobs(reader: &mut Reader<'_>) -> Jobs {
         keep_failed_hours: reader.number("jobs.keep_failed_hours", 24, 1..=8760),
         shares: reader.texts("jobs.shares"),
         pools: reader.texts("jobs.pools"),
+        refuse_over_quota: reader.flag("jobs.refuse_over_quota"),
+        show_holders: !reader.flag("jobs.hide_holders"),
     }
 }
 

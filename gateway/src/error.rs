@@ -69,8 +69,10 @@ pub(crate) enum Error {
     WrongJobState { name: String, state: &'static str, action: JobAction },
     #[error("{tasks} tasks need more than one machine, and there is one: {fit} of them fit")]
     NeedsMoreMachines { tasks: u64, fit: u64 },
-    #[error("there is no {kind} `{name}` here")]
+    #[error("there is no {kind} `{name}` here{}", there_is(known))]
     NotHere { kind: &'static str, name: String, known: String },
+    #[error("your quota of {resource} is {limit}, of which {used} are in use; {wanted} more are asked for")]
+    OverQuota { resource: String, wanted: String, used: String, limit: String },
     #[error("{field}: {wanted} is more than any node has; the largest has {largest}")]
     TooLarge { field: &'static str, wanted: String, largest: String },
     #[error("the new password is too weak: {why}")]
@@ -105,6 +107,11 @@ pub(crate) enum Error {
     DiskFull(#[source] BoxError),
     #[error("something went wrong on our side")]
     Internal(#[source] BoxError),
+}
+
+/// What there is instead, where there is anything.
+fn there_is(known: &str) -> String {
+    if known.is_empty() { String::new() } else { format!("; there is {known}") }
 }
 
 /// How an [`Error`] looks on the wire.
@@ -329,6 +336,16 @@ impl Error {
                     Some("ask for fewer tasks, or for less for each"),
                 )
             },
+            Self::OverQuota { resource, wanted, used, limit } => Parts {
+                params: [("resource", resource), ("wanted", wanted), ("used", used), ("limit", limit)]
+                    .map(|(name, value)| (name, value.clone()))
+                    .to_vec(),
+                ..plain(
+                    S::FORBIDDEN,
+                    Code::OverQuota,
+                    Some("stop something, ask for less, or ask an admin for more"),
+                )
+            },
             Self::NotHere { kind, name, known } => Parts {
                 params: vec![("kind", (*kind).to_owned()), ("name", name.clone()), ("known", known.clone())],
                 ..plain(
@@ -503,6 +520,12 @@ mod tests {
             Error::BadJobFile { notes: Vec::new() },
             Error::WrongJobState { name: "train".to_owned(), state: "succeeded", action: JobAction::Stop },
             Error::NeedsMoreMachines { tasks: 8, fit: 2 },
+            Error::OverQuota {
+                resource: "gpus".to_owned(),
+                wanted: "2".to_owned(),
+                used: "3".to_owned(),
+                limit: "4".to_owned(),
+            },
             Error::NotHere { kind: "gpu", name: "h900".to_owned(), known: "a100".to_owned() },
             Error::BadBody { why: "unknown field `cpu`".to_owned(), pointer: Some("/cpu".to_owned()) },
             Error::Malformed,

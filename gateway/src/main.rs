@@ -16,6 +16,7 @@ mod metrics;
 mod proxy;
 mod reconcile;
 mod registry;
+mod samples;
 mod service;
 mod ssh;
 mod store;
@@ -109,6 +110,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     tasks.spawn("queue", reconcile::queue::run(Arc::clone(&app)));
     tasks.spawn("jobs", reconcile::jobs::run(Arc::clone(&app)));
     tasks.spawn("logs", task_logs::run(Arc::clone(&app)));
+    tasks.spawn("samples", samples::run(Arc::clone(&app)));
     app.start_chores();
     for (door, target) in doors.redirects {
         let answer = move |request: ::http::Request<_>, _| std::future::ready(target.answer(&request));

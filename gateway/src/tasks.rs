@@ -21,6 +21,14 @@ impl Tasks {
         self.tracker.spawn(future.instrument(tracing::info_span!("task", name)));
     }
 
+    /// Work that blocks, off the threads that everyone shares; `None` if it panicked.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        self.tracker.spawn_blocking(work).await.ok()
+    }
+
     /// Makes `future`, which somebody else runs, a task of this process: it is waited for as the others are.
     pub(crate) fn owned<F: Future>(&self, future: F) -> TrackedFuture<F> {
         self.tracker.track_future(future)

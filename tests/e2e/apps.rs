@@ -32,6 +32,7 @@ async fn create(client: &Client, who: &str) {
         memory_bytes: 256 << 20,
         shm_bytes: None,
         gpus: 0,
+        gpu_model: None,
         env: [].into(),
         command,
         auto_start: false,

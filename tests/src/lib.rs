@@ -13,6 +13,7 @@
 
 pub mod engine;
 mod fail;
+pub mod nvml;
 mod prepared;
 mod program;
 mod registry;
@@ -50,6 +51,7 @@ pub fn wanted(name: &str) -> CreateInstance {
         memory_bytes: 64 << 20,
         shm_bytes: None,
         gpus: 0,
+        gpu_model: None,
         env: [].into(),
         command: Vec::new(),
         auto_start: false,

@@ -32,6 +32,7 @@ pub struct World {
     data: PathBuf,
     engine: PathBuf,
     agent: PathBuf,
+    nvml: Option<PathBuf>,
     programs: PathBuf,
     envd: Option<Program>,
     gateway: Option<Program>,
@@ -50,6 +51,8 @@ pub struct Setup {
     pub engine: Option<PathBuf>,
     /// The agent that instances get, unless it is today's.
     pub agent: Option<PathBuf>,
+    /// NVIDIA's library, on a machine that has none: see [`crate::nvml`].
+    pub nvml: Option<PathBuf>,
     /// The data directory is a disk of its own, this large.
     pub disk_bytes: Option<u64>,
 }
@@ -95,6 +98,7 @@ impl World {
             data,
             engine: setup.engine.unwrap_or_else(|| engine::SOCKET.into()),
             agent: setup.agent.unwrap_or_else(|| programs().join("envd-agent")),
+            nvml: setup.nvml,
             programs: programs(),
             envd: None,
             gateway: None,
@@ -122,6 +126,9 @@ impl World {
         assert!(self.envd.is_none(), "envd runs already");
         let mut command = self.program("envd");
         command.env("BERTH_AGENT", &self.agent);
+        if let Some(library) = &self.nvml {
+            command.env("BERTH_NVML", library);
+        }
         let envd = self.envd.insert(Program::start("envd", command, self.directory.path()));
         let socket = self.data.join("envd.sock");
         wait_until("envd listens", LIMIT, async || {

@@ -33,8 +33,8 @@ use tokio::{
 
 use crate::agent::{Reply, read_message};
 use crate::control::{
-    HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX, PutInstance, Refused,
-    Report, Stale, WatchEvent,
+    Counted, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX, PutInstance,
+    Refused, Report, Stale, WatchEvent,
 };
 use crate::save::{AskChanges, PutSave, RemoveImage, SaveState};
 
@@ -187,6 +187,11 @@ impl EnvdClient {
     /// The machine behind this cluster.
     pub async fn node(&self) -> Result<NodeReport, ClientError> {
         decode(&self.call(ENGINE_ANSWER, Method::GET, "/v1/node", None).await?)
+    }
+
+    /// What each running instance has used.
+    pub async fn counts(&self) -> Result<Vec<Counted>, ClientError> {
+        decode(&self.call(ANSWER, Method::GET, "/v1/counts", None).await?)
     }
 
     /// A report, then each change, until envd ends or is silent for too long. After an error the stream ends.

@@ -10,6 +10,7 @@
 //! | `GET /v1/storage?user=U&group=G` | the [`Mounted`] storages that an instance of that user gets |
 //! | `GET /v1/storage/sftp?user=U&group=G` | with `Upgrade: sftp`: after 101 a [`Reply`](crate::agent::Reply), then SFTP on these storages |
 //! | `GET /v1/node` | [`NodeReport`] |
+//! | `GET /v1/counts` | what each running instance has used, as last [`Counted`] |
 //!
 //! An answer that is not a success carries a [`Refused`]. Every call is idempotent. envd keeps no database: after a
 //! restart it knows what it finds by label, and acts only on what the gateway has put again.
@@ -248,6 +249,27 @@ pub struct CardReport {
     pub temperature: Option<u32>,
     /// Programs that use it.
     pub processes: u32,
+}
+
+/// What an instance has used of the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    pub instance: InstanceId,
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// What a container has used since it was started; memory is what it has now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub at: Timestamp,
+    pub cpu_nanoseconds: u64,
+    /// Without what the kernel only keeps because there is room.
+    pub memory_bytes: u64,
+    pub disk_read_bytes: u64,
+    pub disk_written_bytes: u64,
+    pub received_bytes: u64,
+    pub sent_bytes: u64,
 }
 
 /// Whether the users of this machine are kept apart on the network.

@@ -29,6 +29,8 @@ pub(super) enum Trouble {
     Disk(#[from] io::Error),
     #[error("this machine has no GPUs, and `{0}` are asked for")]
     NoGpu(u32),
+    #[error("this machine has no GPU `{0}`, or no longer")]
+    NoSuchCard(String),
     #[error("its image was removed from this machine")]
     ImageRemoved,
     #[error("its container, in which its command was running, is gone")]
@@ -76,7 +78,7 @@ impl Trouble {
             Self::Disk(error) if is_full(error) => Failure::DiskFull,
             Self::Disk(_) | Self::Broken | Self::Restless => Failure::Engine,
             Self::Storage(error) => error.failure(),
-            Self::NoGpu(_) => Failure::Refused,
+            Self::NoGpu(_) | Self::NoSuchCard(_) => Failure::Refused,
             Self::ImageRemoved => Failure::ImageNotFound,
             Self::Lost => Failure::Lost,
         }
@@ -87,7 +89,7 @@ impl Trouble {
             Self::Runtime(error) => error.passes(),
             Self::Disk(_) | Self::Broken | Self::Restless => true,
             Self::Storage(error) => error.passes(),
-            Self::NoGpu(_) | Self::ImageRemoved | Self::Lost => false,
+            Self::NoGpu(_) | Self::NoSuchCard(_) | Self::ImageRemoved | Self::Lost => false,
         }
     }
 

@@ -4,6 +4,7 @@
 //! looks at anything without it, and every act is on the id of something whose labels were checked.
 
 mod container;
+mod counts;
 mod engine;
 mod firewall;
 mod image;
@@ -28,7 +29,7 @@ use bollard::{
     },
 };
 use bytes::Bytes;
-use envd_api::control::{LocalImage, Tenants};
+use envd_api::control::{Counts, LocalImage, Tenants};
 use futures_util::{Stream, StreamExt};
 use gateway_api::{
     InstanceId,
@@ -46,6 +47,7 @@ use super::{
     Sighting,
 };
 use crate::{
+    cards,
     disk::{self, Measured},
     save::registry,
 };
@@ -53,6 +55,8 @@ use crate::{
 const LABEL_CLUSTER: &str = "berth.cluster";
 const LABEL_INSTANCE: &str = "berth.instance";
 const LABEL_GENERATION: &str = "berth.generation";
+/// The cards that it was made with, with commas between.
+const LABEL_CARDS: &str = "berth.cards";
 /// The user whose network it is, or who uses it.
 const LABEL_NETWORK: &str = "berth.network";
 
@@ -210,7 +214,8 @@ impl Runtime for Docker {
         self.network(&launch.spec.user).await?;
         // By name and not by id: it may have to be made again before a later start.
         let network = self.networks.names.network(&launch.spec.user);
-        let ground = Ground { cluster: &self.cluster, network: &network, has_quota };
+        let has_driver = cards::has_driver();
+        let ground = Ground { cluster: &self.cluster, network: &network, has_quota, has_driver };
         let body = container::body(&ground, launch)?;
         let created = self
             .engine
@@ -253,6 +258,14 @@ impl Runtime for Docker {
             })
             .await
             .map(drop)
+    }
+
+    async fn count(&self, id: &InstanceId) -> Result<Option<Counts>, RuntimeError> {
+        counts::count(&self.engine, &name(id)).await
+    }
+
+    async fn keep(&self, container: &Container) -> Result<ImageId, RuntimeError> {
+        save::keep(&self.engine, container).await
     }
 
     async fn remove(&self, container: &Container) -> Result<(), RuntimeError> {

@@ -36,7 +36,8 @@ pub use self::{
 };
 use crate::{
     CreateInstance, Instance, Page,
-    node::Node,
+    job::DryRun,
+    node::{Gpu, Node},
     session::{ChangePassword, ClientKind, Me, SignIn, SignedIn},
     stream::{ExecStart, Size, Terminal},
 };
@@ -87,6 +88,11 @@ impl Client {
     /// All instances of one's own, newest first.
     pub async fn instances(&self) -> Result<Vec<Instance>, ClientError> {
         Ok(self.get::<Page<Instance>>(&["instances"]).await?.items)
+    }
+
+    /// What would become of a request.
+    pub async fn dry_run_instance(&self, instance: &CreateInstance) -> Result<DryRun, ClientError> {
+        self.call(Method::POST, &["instances:dryRun"], Some(instance)).await
     }
 
     pub async fn create_instance(&self, instance: &CreateInstance) -> Result<Instance, ClientError> {
@@ -171,6 +177,10 @@ impl Client {
 impl Client {
     pub async fn nodes(&self) -> Result<Vec<Node>, ClientError> {
         Ok(self.get::<Page<Node>>(&["nodes"]).await?.items)
+    }
+
+    pub async fn gpus(&self) -> Result<Vec<Gpu>, ClientError> {
+        Ok(self.get::<Page<Gpu>>(&["gpus"]).await?.items)
     }
 
     /// Changes of one's own instances as they happen. What changed before the connection is not told again.

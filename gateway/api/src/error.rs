@@ -44,6 +44,8 @@ pub enum Code {
     BadJobFile,
     /// It is too much for one machine, and there is one.
     NeedsMoreMachines,
+    /// It is more than the user may hold at a time.
+    OverQuota,
     /// The model of graphics processor, or the pool, is not there.
     NotHere,
     WeakPassword,

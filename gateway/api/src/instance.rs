@@ -32,6 +32,9 @@ pub struct CreateInstance {
     pub shm_bytes: Option<u64>,
     #[serde(default)]
     pub gpus: u32,
+    /// The model of graphics processor, by its name or the part of it that people say, such as `3090`; any when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_model: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// What to run instead of nothing: the instance then ends when this ends.
@@ -54,6 +57,11 @@ pub struct Instance {
     pub memory_bytes: u64,
     pub shm_bytes: u64,
     pub gpus: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_model: Option<String>,
+    /// The graphics processors that it has, by UUID.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub command: Vec<String>,
     /// SSH starts it when it is stopped, without asking.

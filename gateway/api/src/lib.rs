@@ -25,6 +25,7 @@ pub mod site;
 pub mod ssh;
 pub mod stream;
 pub mod token;
+pub mod usage;
 
 pub use app::AppName;
 pub use error::{Code, Problem};

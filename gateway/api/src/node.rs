@@ -1,9 +1,10 @@
 //! The machines that run instances.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::InstanceId;
+use crate::{InstanceId, name::UserName};
 
 /// One machine and the most that an instance can ask of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -20,6 +21,42 @@ pub struct Node {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub unknown: Vec<InstanceId>,
+}
+
+/// A graphics processor, and who has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Gpu {
+    pub node: String,
+    /// Its number on the node; the UUID is the same also after somebody has moved it.
+    pub index: u32,
+    pub uuid: String,
+    pub model: String,
+    pub memory_bytes: u64,
+    pub memory_used_bytes: u64,
+    /// How much of the time it computed, in percent.
+    pub busy: u32,
+    /// In degrees Celsius.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<u32>,
+    /// Programs that use it.
+    pub processes: u32,
+    /// One that does not answer is given to nobody.
+    pub healthy: bool,
+    /// Whether somebody has it.
+    pub held: bool,
+    /// Who has it, where the site lets everyone see that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<GpuHolder>,
+}
+
+/// Who has a graphics processor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GpuHolder {
+    pub user: UserName,
+    /// The instance, or the task of a job as `job/role/index`.
+    pub name: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Timestamp,
 }
 
 /// Whether a node can start instances now.

@@ -20,6 +20,7 @@ pub(crate) mod shell;
 pub(crate) mod ssh;
 pub(crate) mod submit;
 pub(crate) mod terminals;
+pub(crate) mod usage;
 
 use gateway_api::{
     Code,
@@ -68,6 +69,8 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Images(arguments) => images::images(&arguments, &session()?).await,
         Command::Image(command) => images::image(command, &session()?).await,
         Command::Nodes(arguments) => list::nodes(&arguments, &session()?).await,
+        Command::Gpus(arguments) => list::gpus(&arguments, &session()?).await,
+        Command::Usage(arguments) => usage::usage(&arguments, &session()?).await,
         Command::Doctor(arguments) => doctor::doctor(&arguments, words).await,
         Command::User(command) => people::user(command, &session()?).await,
         Command::Group(command) => people::group(command, &session()?).await,

@@ -129,6 +129,10 @@ enum Command {
     Image(commands::images::ImageCommand),
     /// List the machines that run instances
     Nodes(commands::list::Json),
+    /// List the graphics processors: who has which, since when, and how busy each is
+    Gpus(commands::list::Json),
+    /// Sum up what was held over time: GPU hours and CPU hours
+    Usage(commands::usage::Arguments),
     /// Show what a job file from elsewhere becomes here
     ///
     /// The format is recognised. The job is printed as Berth's own YAML; what is wrong with the file is said with its

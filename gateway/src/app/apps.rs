@@ -192,6 +192,7 @@ impl App {
                     memory_bytes: TENSORBOARD_MEMORY,
                     shm_bytes: None,
                     gpus: 0,
+                    gpu_model: None,
                     env: BTreeMap::from([(TENSORBOARD_FOLDER.to_owned(), folder.clone())]),
                     command: Vec::new(),
                     auto_start: false,

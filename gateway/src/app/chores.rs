@@ -3,7 +3,7 @@
 use std::{net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
 
 use gateway_api::{Status, UserName, audit::AuditResult};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::App;
 use crate::{
@@ -12,6 +12,8 @@ use crate::{
     store::Line,
 };
 
+/// For how long it is known who held what.
+const USAGE_LASTS: SignedDuration = SignedDuration::from_hours(24 * 400);
 /// How often it looks.
 const CLOCK: Duration = Duration::from_hours(1);
 
@@ -78,6 +80,10 @@ async fn run(app: Arc<App>) {
         }
         if let Err(error) = app.purge_removed(Timestamp::now()).await {
             tracing::error!(error = chain(&error), "cannot give up removed users");
+        }
+        let then = Timestamp::now().saturating_sub(USAGE_LASTS).unwrap_or(Timestamp::MIN);
+        if let Err(error) = app.store.forget_holdings(then).await {
+            tracing::error!(error = chain(&error), "cannot forget what was held long ago");
         }
     }
 }

@@ -5,12 +5,12 @@ pub(super) mod check;
 use envd_api::control::InstanceSpec;
 use gateway_api::{
     Action, CreateInstance, Goal, Instance, InstanceId, InstanceName, Slug, Status,
-    instance::SHM_DEFAULT_BYTES, session::Role,
+    instance::SHM_DEFAULT_BYTES, job::DryRun, session::Role,
 };
 
 use oci_spec::distribution::Reference;
 
-use super::App;
+use super::{App, line};
 use crate::{
     auth::{
         Caller,
@@ -51,31 +51,10 @@ impl App {
         caller: &Caller,
         wanted: CreateInstance,
     ) -> Result<Instance, Error> {
-        let name: InstanceName = wanted.name.parse().map_err(Error::BadName)?;
-        let slug = name.slug();
-        let image = wanted.image.clone().unwrap_or_else(|| self.config.default_image.clone());
-        check::image(&image)?;
-        let image = self.authorise_image(caller, &image).await?;
-        check::request(&wanted, self.cluster.node().as_ref())?;
-        self.check_image_is_here(&image).await?;
-        let spec = InstanceSpec {
-            user: caller.user.home.clone(),
-            group: caller.user.group.to_string(),
-            hostname: slug.to_string(),
-            image,
-            cpus: wanted.cpus,
-            memory_bytes: wanted.memory_bytes,
-            shm_bytes: wanted.shm_bytes.unwrap_or(SHM_DEFAULT_BYTES),
-            disk_bytes: None,
-            gpus: wanted.gpus,
-            gpu_model: None,
-            cards: Vec::new(),
-            env: wanted.env,
-            command: wanted.command,
-            work_dir: None,
-            task: false,
-        };
-        let id = InstanceId::new();
+        let auto_start = wanted.auto_start;
+        let (name, spec) = self.checked(caller, wanted).await?;
+        let (id, slug) = (InstanceId::new(), name.slug());
+        self.refuse(&line::new_instance_work(&id, caller, &spec)).await?;
         let new = NewInstance {
             id: &id,
             user: caller.user.id,
@@ -83,7 +62,7 @@ impl App {
             slug: &slug,
             spec: &spec,
             status: &on_its_way(),
-            auto_start: wanted.auto_start,
+            auto_start,
         };
         let line = caller.line("instance.create", id.as_str()).with("name", name.as_str());
         self.store.add_instance(new, &line).await.map_err(|error| {
@@ -98,6 +77,49 @@ impl App {
         let instance = self.announce(row);
         self.line_moves.notify_one();
         Ok(instance)
+    }
+
+    /// What would become of a request for an instance.
+    pub(crate) async fn dry_run_instance(
+        &self,
+        caller: &Caller,
+        wanted: CreateInstance,
+    ) -> Result<DryRun, Error> {
+        let (_, spec) = self.checked(caller, wanted).await?;
+        let outcome = self.foresee(&line::new_instance_work(&InstanceId::new(), caller, &spec)).await?;
+        outcome.map(|outcome| line::dry_run(&outcome)).ok_or_else(Error::no_machine)
+    }
+
+    /// What a request asks for, if all of it is right.
+    async fn checked(
+        &self,
+        caller: &Caller,
+        wanted: CreateInstance,
+    ) -> Result<(InstanceName, InstanceSpec), Error> {
+        let name: InstanceName = wanted.name.parse().map_err(Error::BadName)?;
+        let image = wanted.image.clone().unwrap_or_else(|| self.config.default_image.clone());
+        check::image(&image)?;
+        let image = self.authorise_image(caller, &image).await?;
+        check::request(&wanted, self.cluster.node().as_ref())?;
+        self.check_image_is_here(&image).await?;
+        let spec = InstanceSpec {
+            user: caller.user.home.clone(),
+            group: caller.user.group.to_string(),
+            hostname: name.slug().to_string(),
+            image,
+            cpus: wanted.cpus,
+            memory_bytes: wanted.memory_bytes,
+            shm_bytes: wanted.shm_bytes.unwrap_or(SHM_DEFAULT_BYTES),
+            disk_bytes: None,
+            gpus: wanted.gpus,
+            gpu_model: wanted.gpu_model.filter(|_| wanted.gpus > 0),
+            cards: Vec::new(),
+            env: wanted.env,
+            command: wanted.command,
+            work_dir: None,
+            task: false,
+        };
+        Ok((name, spec))
     }
 
     pub(crate) async fn start_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
@@ -129,6 +151,8 @@ impl App {
     /// An instance as users see it.
     pub(crate) fn view(&self, row: InstanceRow) -> Instance {
         let waits = matches!(row.status, Status::Waiting { .. });
+        // Those that it had last are what it gets first when it starts again, but they are not its own meanwhile.
+        let is_held = row.goal == Goal::Running && !waits;
         let status = self.cluster.seen(row.status);
         let mut actions = status.actions();
         if row.job.is_some() {
@@ -146,6 +170,8 @@ impl App {
             memory_bytes: row.spec.memory_bytes,
             shm_bytes: row.spec.shm_bytes,
             gpus: row.spec.gpus,
+            gpu_model: row.spec.gpu_model,
+            cards: if is_held { row.spec.cards } else { Vec::new() },
             env: row.spec.env,
             command: row.spec.command,
             auto_start: row.auto_start,

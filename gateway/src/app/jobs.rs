@@ -35,7 +35,7 @@ impl App {
     /// Takes a job into the line. Every mistake in its file is told at once, and then nothing is queued.
     pub(crate) async fn submit_job(&self, caller: &Caller, wanted: SubmitJob) -> Result<Job, Error> {
         let (row, warnings) = self.draft(caller, &wanted).await?;
-        self.refuse_the_impossible(&line::job_work(&row)).await?;
+        self.refuse(&line::job_work(&row)).await?;
         let new = NewJob {
             id: &row.id,
             user: caller.user.id,
@@ -111,6 +111,15 @@ impl App {
     ) -> Result<InstanceId, Error> {
         let row = self.find_job(caller, name).await?;
         policy::act_on_job(caller, &row, JobAction::Logs)?;
+        self.task_instance(&row, task, attempt).await
+    }
+
+    pub(super) async fn task_instance(
+        &self,
+        row: &JobRow,
+        task: Option<&str>,
+        attempt: Option<u32>,
+    ) -> Result<InstanceId, Error> {
         let (role, index) = match task {
             None => (0, 0),
             Some(text) => {
@@ -124,8 +133,8 @@ impl App {
         match (found, task, attempt) {
             (Some(found), _, _) => Ok(found.instance),
             // In the line: there is nothing to read yet, and nothing wrong with asking.
-            (None, _, None) if row.ended_at.is_none() => self.last_task(&row, role, index).await,
-            (None, _, _) => Err(Error::not_found("task", task.unwrap_or(name))),
+            (None, _, None) if row.ended_at.is_none() => self.last_task(row, role, index).await,
+            (None, _, _) => Err(Error::not_found("task", task.unwrap_or(&row.name))),
         }
     }
 

@@ -9,15 +9,20 @@ use std::{
     time::Duration,
 };
 
-use gateway_api::job::{DryRun, QueuePlace, QueueReason};
+use envd_api::control::InstanceSpec;
+use gateway_api::{
+    InstanceId,
+    job::{DryRun, QueuePlace, QueueReason},
+};
 use jiff::Timestamp;
 use queue::{
-    Card, Decision, Impossible, Kind, Need, Node, Outcome, Owner, Placed, Reason, Resource, Rules, Running,
-    Situation, Work,
+    Allowance, Card, Decision, Impossible, Kind, Limits, Need, Node, Outcome, Owner, Placed, Reason,
+    Resource, Rules, Running, Situation, Work,
 };
 
 use super::App;
 use crate::{
+    auth::Caller,
     clusters::Health,
     error::Error,
     store::{JobRow, Reservation, StoreError, Waiting, milli},
@@ -70,13 +75,14 @@ impl App {
         let jobs = self.store.waiting_jobs().await?;
         let mut waiting: Vec<Work> = instances.iter().map(instance_work).collect();
         waiting.extend(jobs.iter().map(job_work));
+        let waiting = waiting.into_iter().map(|work| self.with_models(work)).collect();
         let situation = Situation {
             now: Timestamp::now(),
             rules: Rules { ageing: Some(AGEING) },
             nodes: vec![node],
             running,
             waiting,
-            allowances: self.store.quotas().await?.into_iter().collect(),
+            allowances: self.allowances().await?,
         };
         Ok(Some(Outlook {
             situation,
@@ -85,18 +91,42 @@ impl App {
         }))
     }
 
+    /// The quotas, with models by the names that the queue knows.
+    async fn allowances(&self) -> Result<BTreeMap<Owner, Allowance>, StoreError> {
+        let by_model = |limits: &mut Limits| {
+            let named = std::mem::take(&mut limits.gpus_by_model).into_iter();
+            limits.gpus_by_model =
+                named.map(|(name, most)| (self.gpu_model(&name).unwrap_or(name), most)).collect();
+        };
+        let mut all: BTreeMap<_, _> = self.store.quotas().await?.into_iter().collect();
+        for allowance in all.values_mut() {
+            by_model(&mut allowance.limits);
+            allowance.raise.iter_mut().for_each(|raise| by_model(&mut raise.limits));
+        }
+        Ok(all)
+    }
+
     /// What would become of `work`; `None` as long as no machine has reported.
     pub(crate) async fn foresee(&self, work: &Work) -> Result<Option<Outcome>, Error> {
         let Some(outlook) = self.outlook().await? else { return Ok(None) };
-        Ok(queue::decide_for(&outlook.situation, work))
+        Ok(queue::decide_for(&outlook.situation, &self.with_models(work.clone())))
     }
 
-    /// Refuses at once what no machine could ever take.
-    pub(crate) async fn refuse_the_impossible(&self, work: &Work) -> Result<(), Error> {
+    /// Refuses at once what no machine could ever take, and what is over its user's quota where the site wants that.
+    pub(crate) async fn refuse(&self, work: &Work) -> Result<(), Error> {
         match self.foresee(work).await? {
             Some(Outcome::Never { reason }) => Err(never(&reason)),
+            Some(Outcome::Wait { reason, .. }) if self.config.jobs.refuse_over_quota => {
+                over_quota(&reason).map_or(Ok(()), Err)
+            }
             Some(Outcome::Start { .. } | Outcome::Wait { .. }) | None => Ok(()),
         }
+    }
+
+    /// The model that is asked for by the name that the queue knows.
+    pub(crate) fn with_models(&self, work: Work) -> Work {
+        let model = work.model.map(|asked| self.gpu_model(&asked).unwrap_or(asked));
+        Work { model, ..work }
     }
 
     fn node(&self) -> Option<Node> {
@@ -126,16 +156,32 @@ fn instance_work(waiting: &Waiting) -> Work {
         share: None,
         priority: waiting.priority,
         submitted: waiting.queued_at,
-        tasks: vec![Need {
-            count: 1,
-            cpus_milli: milli(waiting.spec.cpus),
-            memory_mib: waiting.spec.memory_bytes >> 20,
-            gpus: waiting.spec.gpus,
-        }],
+        tasks: vec![need(&waiting.spec)],
         model: waiting.spec.gpu_model.clone(),
         pool: None,
         longest: None,
     }
+}
+
+/// An instance that is not there yet, as the queue would see it.
+pub(super) fn new_instance_work(id: &InstanceId, caller: &Caller, spec: &InstanceSpec) -> Work {
+    Work {
+        id: id.to_string(),
+        kind: Kind::Instance,
+        user: caller.user.name.to_string(),
+        group: caller.user.group.to_string(),
+        share: None,
+        priority: PRIORITY_DEFAULT,
+        submitted: Timestamp::now(),
+        tasks: vec![need(spec)],
+        model: spec.gpu_model.clone(),
+        pool: None,
+        longest: None,
+    }
+}
+
+fn need(spec: &InstanceSpec) -> Need {
+    Need { count: 1, cpus_milli: milli(spec.cpus), memory_mib: spec.memory_bytes >> 20, gpus: spec.gpus }
 }
 
 /// A job as the queue sees it: one need for each role, in their order.
@@ -327,6 +373,31 @@ fn never(reason: &Impossible) -> Error {
         }
         Impossible::Nothing => Error::NeedsMoreMachines { tasks: 0, fit: 0 },
     }
+}
+
+/// The answer to a request that is over its user's own quota; that of a group is everyone's, and makes one wait.
+fn over_quota(reason: &Reason) -> Option<Error> {
+    let (resource, limit, used, wanted) = match reason {
+        Reason::Allowance { owner: Owner::User(_), resource, limit, used, wanted } => {
+            (resource, *limit, *used, *wanted)
+        }
+        Reason::AllowanceTooSmall { owner: Owner::User(_), resource, limit, wanted } => {
+            (resource, *limit, 0, *wanted)
+        }
+        Reason::Allowance { .. }
+        | Reason::AllowanceTooSmall { .. }
+        | Reason::AllowanceKept { .. }
+        | Reason::NoRoom { .. }
+        | Reason::NotTogether { .. }
+        | Reason::Behind { .. }
+        | Reason::NotReady => return None,
+    };
+    Some(Error::OverQuota {
+        resource: word(resource),
+        wanted: amount(resource, wanted),
+        used: amount(resource, used),
+        limit: amount(resource, limit),
+    })
 }
 
 fn owner_words(owner: &Owner) -> (&'static str, &str) {

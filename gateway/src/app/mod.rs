@@ -5,6 +5,7 @@ mod apps;
 mod chores;
 mod cluster_view;
 mod convert;
+mod gpus;
 mod groups;
 mod images;
 mod instances;
@@ -18,6 +19,7 @@ mod saved;
 mod site;
 mod ssh_keys;
 mod storage;
+mod usage;
 
 use std::{
     net::IpAddr,
@@ -40,6 +42,7 @@ use crate::{
     proxy::address::Addresses,
     reconcile::jobs::Beginning,
     registry::Registry,
+    samples::Samples,
     store::Store,
     task_logs::TaskLogs,
     tasks::Tasks,
@@ -52,6 +55,7 @@ pub(crate) use apps::APP_SESSION_LASTS;
 pub(crate) use jobs::{in_line, kept_for, stopped_by, task_status};
 pub(crate) use line::Outlook;
 pub(crate) use registry::Refused;
+pub(crate) use usage::Stretch;
 
 /// All parts of the gateway. One per process.
 #[derive(Debug)]
@@ -79,6 +83,7 @@ pub(crate) struct App {
     pub(crate) places: Places,
     pub(crate) beginning: Beginning,
     pub(crate) logs: TaskLogs,
+    pub(crate) samples: Arc<Samples>,
     /// The connections that end with their session or token.
     pub(crate) live: Live,
     tickets: Tickets,
@@ -128,6 +133,7 @@ impl App {
             places: Places::default(),
             beginning: Beginning::default(),
             logs: TaskLogs::new(&config.data),
+            samples: Arc::new(Samples::new(&config.data)),
             certificates: OnceLock::new(),
             addresses: OnceLock::new(),
             tickets: Tickets::default(),

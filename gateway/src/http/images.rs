@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use gateway_api::{
     Page, Problem,
     image::{ChangeImage, Changes, Image, SaveInstance},
-    node::Node,
+    node::{Gpu, Node},
 };
 use http::StatusCode;
 use serde::Deserialize;
@@ -32,6 +32,14 @@ pub(super) async fn images(State(app): State<Arc<App>>, caller: Caller) -> Resul
 ))]
 pub(super) async fn nodes(State(app): State<Arc<App>>, caller: Caller) -> Json<Page<Node>> {
     Json(Page { items: app.nodes(&caller) })
+}
+
+#[utoipa::path(get, path = "/gpus", operation_id = "list_gpus", responses(
+    (status = 200, body = Page<Gpu>, description = "who has which graphics processor, and how busy each is"),
+    (status = 401, body = Problem),
+))]
+pub(super) async fn gpus(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Page<Gpu>>, Error> {
+    Ok(Json(Page { items: app.gpus(&caller).await? }))
 }
 
 #[utoipa::path(post, path = "/instances/{name}/save", operation_id = "save_instance", params(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use gateway_api::{CreateInstance, Instance, Page, Problem};
+use gateway_api::{CreateInstance, Instance, Page, Problem, job::DryRun};
 use http::StatusCode;
 use serde::Deserialize;
 
@@ -53,6 +53,23 @@ pub(super) async fn create(
     Json(wanted): Json<CreateInstance>,
 ) -> Accepted {
     Ok((StatusCode::CREATED, Json(app.create_instance(&caller, wanted).await?)))
+}
+
+#[utoipa::path(post, path = "/instances:dryRun", operation_id = "dry_run_instance", request_body = CreateInstance, responses(
+    (status = 200, body = DryRun, description = "what would become of it; nothing is made"),
+    (status = 400, body = Problem),
+    (status = 401, body = Problem),
+    (status = 403, body = Problem),
+    (status = 413, body = Problem),
+    (status = 422, body = Problem),
+    (status = 503, body = Problem),
+))]
+pub(super) async fn dry_run(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(wanted): Json<CreateInstance>,
+) -> Result<Json<DryRun>, Error> {
+    Ok(Json(app.dry_run_instance(&caller, wanted).await?))
 }
 
 #[utoipa::path(get, path = "/instances/{name}", operation_id = "show_instance", params(

@@ -40,6 +40,7 @@ mod terminals;
 #[cfg(test)]
 mod testing;
 mod tokens;
+mod usage;
 mod users;
 mod workspaces;
 
@@ -157,6 +158,7 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(session::me))
         .routes(routes!(session::change_password))
         .routes(routes!(instances::list, instances::create))
+        .routes(routes!(instances::dry_run))
         .routes(routes!(instances::show, instances::delete))
         .routes(routes!(instances::start))
         .routes(routes!(instances::stop))
@@ -185,6 +187,10 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(images::save))
         .routes(routes!(images::changes))
         .routes(routes!(images::nodes))
+        .routes(routes!(images::gpus))
+        .routes(routes!(usage::instance))
+        .routes(routes!(usage::job))
+        .routes(routes!(usage::usage))
         .routes(routes!(events::events))
         .routes(routes!(users::list, users::add))
         .routes(routes!(users::show, users::change, users::remove))

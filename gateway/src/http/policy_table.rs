@@ -130,7 +130,7 @@ impl World {
         match operation {
             "sign_in" => json!({"user": self.owner, "password": PASSWORD, "client": "cli"}),
             "change_password" => json!({"old": PASSWORD, "new": "another horse"}),
-            "create_instance" => {
+            "create_instance" | "dry_run_instance" => {
                 json!({"name": "new", "cpus": 1, "memory_bytes": 1 << 30, "image": "python"})
             }
             "change_user" => json!({"disabled": true}),

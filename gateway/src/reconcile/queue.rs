@@ -4,10 +4,10 @@
 //! `place.rs`, which starts nothing without one. A decision that somebody's act has overtaken is dropped: the next round
 //! sees what is.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use gateway_api::{Status, instance::WaitReason};
-use queue::{Outcome, Placed};
+use queue::{Decision, Outcome, Placed};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
@@ -44,7 +44,8 @@ async fn turn(app: &App) -> Result<(), StoreError> {
         app.places.note(&[]);
         return Ok(());
     }
-    let decisions = queue::decide(&outlook.situation);
+    let mut decisions = queue::decide(&outlook.situation);
+    keep_cards(&outlook, &mut decisions);
     let mut sequence = outlook.situation.running.iter().map(|running| running.sequence).max().unwrap_or(0);
     let mut started = false;
     for decision in &decisions {
@@ -69,6 +70,41 @@ async fn turn(app: &App) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// An instance gets the cards again that it had last, where they are free and as good as those that it was given: its
+/// container need not be made anew for others.
+fn keep_cards(outlook: &Outlook, decisions: &mut [Decision]) {
+    let node = &outlook.situation.nodes;
+    let model = |id: &str| {
+        let mut cards = node.iter().flat_map(|node| &node.cards);
+        cards.find(|card| card.id == id && card.healthy).map(|card| card.model.clone())
+    };
+    let running = outlook.situation.running.iter().flat_map(|running| &running.tasks);
+    let mut taken: HashSet<String> = running.flat_map(|task| task.cards.clone()).collect();
+    for decision in decisions.iter() {
+        if let Outcome::Start { tasks } = &decision.outcome {
+            taken.extend(tasks.iter().flat_map(|task| task.cards.clone()));
+        }
+    }
+    for decision in decisions {
+        let Outcome::Start { tasks } = &mut decision.outcome else { continue };
+        let (Some(waiting), [task]) = (outlook.instances.get(&decision.id), &mut tasks[..]) else { continue };
+        let before = &waiting.spec.cards;
+        let as_good = before.len() == task.cards.len()
+            && before
+                .iter()
+                .zip(&task.cards)
+                .all(|(before, given)| model(before).is_some_and(|m| Some(m) == model(given)));
+        let free = before.iter().all(|card| task.cards.contains(card) || !taken.contains(card));
+        if as_good && free {
+            for given in &task.cards {
+                taken.remove(given);
+            }
+            taken.extend(before.iter().cloned());
+            task.cards.clone_from(before);
+        }
+    }
+}
+
 /// Gives what was decided on its place; `false` if it is no longer what it was.
 async fn start(
     app: &App,
@@ -79,7 +115,7 @@ async fn start(
 ) -> Result<bool, StoreError> {
     if let (Some(waiting), [placed]) = (outlook.instances.get(id), tasks) {
         let status = told();
-        let held = held(placed, sequence);
+        let held = held(app, placed, sequence);
         let done = app.store.reserve_instance(&waiting.id, waiting.generation, &held, &status).await;
         return overtaken(done);
     }
@@ -100,12 +136,13 @@ fn overtaken(done: Result<bool, StoreError>) -> Result<bool, StoreError> {
     }
 }
 
-pub(crate) fn held(placed: &Placed, sequence: u64) -> Held {
+pub(crate) fn held(app: &App, placed: &Placed, sequence: u64) -> Held {
     Held {
         node: placed.node.clone(),
         cpus_milli: placed.cpus_milli,
         memory_mib: placed.memory_mib,
         cards: placed.cards.clone(),
+        model: placed.cards.first().and_then(|card| app.card_model(card)),
         sequence,
     }
 }

@@ -272,6 +272,16 @@ impl Store {
             .bind(now())
             .execute(&mut *change)
             .await?;
+            sqlx::query(
+                "insert or ignore into cards (node, card, instance_id)
+                 select r.node, held.value, r.instance_id
+                 from reservations as r join instances as i on i.id = r.instance_id,
+                      json_each(coalesce(json_extract(i.spec, '$.cards'), '[]')) as held
+                 where r.instance_id = ?",
+            )
+            .bind(id.as_str())
+            .execute(&mut *change)
+            .await?;
         }
         change.commit().await?;
         Ok(true)

@@ -7,6 +7,7 @@
 mod app_sessions;
 mod audit;
 mod groups;
+mod holdings;
 mod images;
 mod instances;
 mod job_tasks;
@@ -33,12 +34,13 @@ use sqlx::{
 pub(crate) use app_sessions::{AppSession, NewAppSession};
 pub(crate) use audit::Line;
 pub(crate) use groups::GroupId;
+pub(crate) use holdings::Whose;
 pub(crate) use images::{Added, ImageChange, ImageRow, NewImage};
 pub(crate) use instances::{InstanceRow, NewInstance, Settled};
 pub(crate) use job_tasks::{NewTask, TaskRow};
 pub(crate) use jobs::{AttemptEnd, JobRow, NewJob};
 pub(crate) use pushed::{Pushed, PushedImage};
-pub(crate) use reservations::{Held, QuotaOwner, Reservation, Waiting, milli};
+pub(crate) use reservations::{Held, HeldCard, QuotaOwner, Reservation, Waiting, milli};
 pub(crate) use ssh_keys::{KnownKey, NewSshKey};
 pub(crate) use tokens::NewToken;
 pub(crate) use users::{NewUser, User, UserChange, UserId};

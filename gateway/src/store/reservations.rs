@@ -4,7 +4,7 @@
 //! that the container has ended (or with the instance itself): so a crash at any moment neither leaks nor doubles one.
 
 use envd_api::control::InstanceSpec;
-use gateway_api::{InstanceId, JobId, Status};
+use gateway_api::{InstanceId, JobId, Status, node::GpuHolder};
 use jiff::Timestamp;
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
@@ -17,6 +17,8 @@ pub(crate) struct Held {
     pub(crate) cpus_milli: u64,
     pub(crate) memory_mib: u64,
     pub(crate) cards: Vec<String>,
+    /// The model of the cards, where that is known.
+    pub(crate) model: Option<String>,
     /// The order of starts.
     pub(crate) sequence: u64,
 }
@@ -49,6 +51,15 @@ pub(crate) struct Waiting {
     pub(crate) is_task: bool,
 }
 
+/// A card that somebody has.
+#[derive(Debug)]
+pub(crate) struct HeldCard {
+    pub(crate) card: String,
+    pub(crate) user_id: UserId,
+    pub(crate) group_id: GroupId,
+    pub(crate) holder: GpuHolder,
+}
+
 /// Whose quota it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuotaOwner {
@@ -72,6 +83,34 @@ impl Store {
         .fetch_all(&self.pool)
         .await?;
         rows.iter().map(reservation).collect()
+    }
+
+    /// Who has which card.
+    pub(crate) async fn held_cards(&self) -> Result<Vec<HeldCard>, StoreError> {
+        let rows = sqlx::query(
+            "select cards.card, r.taken_at, users.id as user_id, users.group_id, users.name as user_name,
+                    coalesce(j.name || '/' || json_extract(j.spec, '$.roles[' || t.role || '].name') || '/' || t.task,
+                             i.name) as name
+             from cards join reservations as r on r.instance_id = cards.instance_id
+                  join instances as i on i.id = r.instance_id join users on users.id = i.user_id
+                  left join tasks as t on t.instance_id = i.id left join jobs as j on j.id = t.job_id
+             order by cards.node, cards.card",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let held = |row: &SqliteRow| {
+            Ok::<_, StoreError>(HeldCard {
+                card: row.try_get("card")?,
+                user_id: UserId(row.try_get("user_id")?),
+                group_id: GroupId(row.try_get("group_id")?),
+                holder: GpuHolder {
+                    user: readable(row.try_get::<&str, _>("user_name")?.parse())?,
+                    name: row.try_get("name")?,
+                    since: time(row.try_get("taken_at")?)?,
+                },
+            })
+        };
+        rows.iter().map(held).collect()
     }
 
     /// The instances that wait for room; jobs wait as jobs.
@@ -99,12 +138,13 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let mut change = self.change().await?;
         let done = sqlx::query(
-            "update instances set status = ?3 where id = ?1 and generation = ?2 and goal = 'running'
+            "update instances set status = ?3, spec = json_set(spec, '$.cards', json(?4)) where id = ?1 and generation = ?2 and goal = 'running'
              and not exists (select 1 from reservations where instance_id = ?1)",
         )
         .bind(id.as_str())
         .bind(generation.cast_signed())
         .bind(readable(serde_json::to_string(status))?)
+        .bind(readable(serde_json::to_string(&held.cards))?)
         .execute(&mut *change)
         .await?;
         if done.rows_affected() == 0 {
@@ -186,6 +226,7 @@ pub(super) async fn reserve(
     .bind(now())
     .execute(&mut *change)
     .await?;
+    super::holdings::begin(change, id, held).await?;
     for card in &held.cards {
         sqlx::query("insert into cards (node, card, instance_id) values (?, ?, ?)")
             .bind(&held.node)
@@ -244,6 +285,7 @@ fn reservation(row: &SqliteRow) -> Result<Reservation, StoreError> {
             cpus_milli: number("cpus_milli")?,
             memory_mib: number("memory_mib")?,
             cards: readable(serde_json::from_str(row.try_get("cards")?))?,
+            model: None,
             sequence: number("sequence")?,
         },
     })

@@ -63,6 +63,7 @@ test('every error code of the API has a translation', () => {
     too_large: true,
     bad_job_file: true,
     needs_more_machines: true,
+    over_quota: true,
     not_here: true,
     weak_password: true,
     wrong_state: true,

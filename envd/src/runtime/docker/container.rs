@@ -7,15 +7,17 @@ use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use bollard::models::{
     ContainerCreateBody, ContainerInspectResponse, ContainerState, ContainerStateStatusEnum,
-    ContainerSummary, ContainerSummaryStateEnum, EndpointSettings, HealthConfig, HostConfig,
+    ContainerSummary, ContainerSummaryStateEnum, DeviceRequest, EndpointSettings, HealthConfig, HostConfig,
     HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountPoint, MountType,
     NetworkingConfig, RestartPolicy, RestartPolicyNameEnum,
 };
 use gateway_api::InstanceId;
 use jiff::Timestamp;
 
-use super::{LABEL_CLUSTER, LABEL_GENERATION, LABEL_INSTANCE, LABEL_NETWORK, name};
-use crate::runtime::{Bind, Container, ImageId, Launch, Phase, RuntimeError, Sighting};
+use super::{LABEL_CARDS, LABEL_CLUSTER, LABEL_GENERATION, LABEL_INSTANCE, LABEL_NETWORK, name};
+use crate::runtime::{
+    Bind, Container, ImageId, Launch, NO_CARDS, Phase, RuntimeError, Sighting, VISIBLE_CARDS,
+};
 
 /// Processes and threads of one instance: a fork bomb ends here.
 const PIDS_MAX: i64 = 4096;
@@ -39,15 +41,24 @@ pub(super) struct Ground<'a> {
     pub(super) network: &'a str,
     /// Whether the file system itself keeps the limit on the container's files.
     pub(super) has_quota: bool,
+    /// Whether there are cards to give, and not only a library that tells of some.
+    pub(super) has_driver: bool,
 }
 
 pub(super) fn body(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<ContainerCreateBody, RuntimeError> {
-    let labels = [
+    let mut labels = vec![
         (LABEL_CLUSTER, ground.cluster.to_owned()),
         (LABEL_NETWORK, launch.spec.user.clone()),
         (LABEL_INSTANCE, launch.instance.to_string()),
         (LABEL_GENERATION, launch.generation.to_string()),
     ];
+    let cards = launch.spec.cards.join(",");
+    if !cards.is_empty() {
+        labels.push((LABEL_CARDS, cards.clone()));
+    }
+    // An image's own wish for all cards would be granted where NVIDIA's runtime is the engine's usual one.
+    let visible = if cards.is_empty() { NO_CARDS } else { &cards };
+    let env = ground.has_driver.then(|| vec![format!("{VISIBLE_CARDS}={visible}")]);
     Ok(ContainerCreateBody {
         hostname: Some(launch.spec.hostname.clone()),
         user: Some("0".to_owned()),
@@ -58,7 +69,8 @@ pub(super) fn body(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<Container
         healthcheck: Some(HealthConfig { test: Some(vec!["NONE".to_owned()]), ..HealthConfig::default() }),
         stop_signal: Some("SIGTERM".to_owned()),
         image: Some(launch.image.0.clone()),
-        labels: Some(labels.map(|(label, value)| (label.to_owned(), value)).into()),
+        labels: Some(labels.into_iter().map(|(label, value)| (label.to_owned(), value)).collect()),
+        env,
         host_config: Some(host_config(ground, launch)?),
         networking_config: Some(NetworkingConfig {
             endpoints_config: Some(HashMap::from([(ground.network.to_owned(), endpoint(launch))])),
@@ -99,9 +111,20 @@ fn host_config(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<HostConfig, R
                 ("max-file".to_owned(), LOG_FILES.to_owned()),
             ])),
         }),
+        device_requests: (ground.has_driver && !spec.cards.is_empty()).then(|| vec![cards(&spec.cards)]),
         mounts: Some(launch.binds.iter().map(mount).collect()),
         ..HostConfig::default()
     })
+}
+
+/// Whole cards, by what they are and not by their number, which another one may have tomorrow.
+fn cards(uuids: &[String]) -> DeviceRequest {
+    DeviceRequest {
+        driver: Some("nvidia".to_owned()),
+        device_ids: Some(uuids.to_vec()),
+        capabilities: Some(vec![vec!["gpu".to_owned()]]),
+        ..DeviceRequest::default()
+    }
 }
 
 /// Neighbours find it by its host name.
@@ -177,6 +200,9 @@ pub(super) fn container(
         phase: phase(&state),
         last_start: state.started_at.unwrap_or_default(),
         user: labels.get(LABEL_NETWORK).cloned(),
+        cards: labels
+            .get(LABEL_CARDS)
+            .map_or_else(Vec::new, |cards| cards.split(',').map(str::to_owned).collect()),
         network,
         address,
         own_files,

@@ -1,22 +1,27 @@
 //! What a save needs of the engine: where a container's changes are, what its image is, and archives both ways.
 
-use std::{io, time::Duration};
+use std::{collections::HashMap, io, time::Duration};
 
 use bollard::{
-    models::{ContainerInspectResponse, ImageInspect},
-    query_parameters::{ImportImageOptionsBuilder, RemoveImageOptionsBuilder},
+    models::{ContainerConfig, ContainerInspectResponse, ImageConfig, ImageInspect},
+    query_parameters::{CommitContainerOptionsBuilder, ImportImageOptionsBuilder, RemoveImageOptionsBuilder},
 };
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use tokio::time::timeout;
 
 use super::{LOOK, PULL_SILENCE, engine};
-use crate::runtime::{BaseImage, Container, RuntimeError, SaveSource, docker::engine::Engine};
+use crate::runtime::{
+    BaseImage, Container, ImageId, RuntimeError, SaveSource, VISIBLE_CARDS, docker::engine::Engine,
+};
 
+const OUR_LABELS: &str = "berth.";
 /// The storage driver whose way of keeping changes is understood.
 const OVERLAY: &str = "overlay2";
 /// The most that removing a name may take, with the layers that only it held.
 const UNTAG: Duration = Duration::from_mins(2);
+/// The most that reading all that a container has written may take.
+const KEEP: Duration = Duration::from_mins(30);
 
 pub(super) async fn source(engine: &Engine, container: &Container) -> Result<SaveSource, RuntimeError> {
     let found = engine
@@ -45,7 +50,7 @@ fn upper(found: ContainerInspectResponse) -> Option<std::path::PathBuf> {
 
 fn base(image: ImageInspect) -> Result<BaseImage, RuntimeError> {
     let incomplete = || RuntimeError::Engine { why: "an image without id or layers".to_owned() };
-    let config = serde_json::to_value(image.config.unwrap_or_default());
+    let config = serde_json::to_value(without_ours(image.config.unwrap_or_default()));
     let mut config = config.map_err(|error| RuntimeError::Engine { why: error.to_string() })?;
     if let Some(fields) = config.as_object_mut() {
         // The client reads what is not there as empty.
@@ -59,6 +64,17 @@ fn base(image: ImageInspect) -> Result<BaseImage, RuntimeError> {
         config,
         diff_ids: image.root_fs.and_then(|root| root.layers).ok_or_else(incomplete)?,
     })
+}
+
+/// An image of a container says also what we told the engine about that.
+fn without_ours(mut config: ImageConfig) -> ImageConfig {
+    let ours = |labels: &HashMap<String, String>| labels.keys().any(|label| label.starts_with(OUR_LABELS));
+    if config.labels.as_ref().is_some_and(ours) {
+        config.labels.iter_mut().for_each(|labels| labels.retain(|label, _| !label.starts_with(OUR_LABELS)));
+        let is_given = |variable: &str| variable.starts_with(&format!("{VISIBLE_CARDS}="));
+        config.env.iter_mut().for_each(|env| env.retain(|variable| !is_given(variable)));
+    }
+    config
 }
 
 pub(super) async fn export_image(
@@ -120,6 +136,33 @@ pub(super) async fn load(
 }
 
 /// Takes a name away from an image, and the image with it if it has no other and nobody uses it.
+/// An image of what is in a container that does not run.
+pub(super) async fn keep(engine: &Engine, container: &Container) -> Result<ImageId, RuntimeError> {
+    let image = engine
+        .call_unless("look at an image", LOOK, &[404], async |docker| {
+            docker.inspect_image(&container.image.0).await
+        })
+        .await?;
+    let of = image.and_then(|image| image.config).unwrap_or_default();
+    // What is left out here the engine takes from the container.
+    let config = ContainerConfig {
+        user: of.user,
+        env: of.env,
+        working_dir: of.working_dir,
+        entrypoint: Some(of.entrypoint.unwrap_or_default()),
+        cmd: of.cmd,
+        labels: of.labels,
+        ..ContainerConfig::default()
+    };
+    let options = CommitContainerOptionsBuilder::new().container(&container.id).pause(false).build();
+    let made = engine
+        .call("make an image of a container", KEEP, async |docker| {
+            docker.commit_container(options, config).await
+        })
+        .await?;
+    Ok(ImageId(made.id))
+}
+
 pub(super) async fn untag(engine: &Engine, reference: &str) -> Result<(), RuntimeError> {
     let options = RemoveImageOptionsBuilder::new().force(false).noprune(false).build();
     engine

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt as _};
+use jiff::Timestamp;
 use reqwest::{Method, Url};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -12,6 +13,7 @@ use crate::{
     Code, Job, JobId, Page,
     job::{ChangeJob, DryRun, JobEventAt, RerunJob, SubmitJob},
     quota::Quota,
+    usage::{Sample, Usage},
 };
 
 /// Which part of what a task wrote. What is left out does not narrow it.
@@ -22,7 +24,7 @@ pub struct LogPart {
     /// Which try, from 1; the last when absent.
     pub attempt: Option<u32>,
     pub tail: Option<u32>,
-    pub since: Option<jiff::Timestamp>,
+    pub since: Option<Timestamp>,
     pub grep: Option<String>,
 }
 
@@ -165,6 +167,61 @@ impl Client {
 
 /// What may be held at a time.
 impl Client {
+    /// What an instance used.
+    pub async fn instance_samples(
+        &self,
+        name: &str,
+        since: Option<Timestamp>,
+        points: Option<usize>,
+    ) -> Result<Vec<Sample>, ClientError> {
+        self.samples(&["instances", name, "samples"], since, points).await
+    }
+
+    /// What the first task of a job used.
+    pub async fn job_samples(
+        &self,
+        name: &str,
+        since: Option<Timestamp>,
+        points: Option<usize>,
+    ) -> Result<Vec<Sample>, ClientError> {
+        self.samples(&["jobs", name, "samples"], since, points).await
+    }
+
+    async fn samples(
+        &self,
+        path: &[&str],
+        since: Option<Timestamp>,
+        points: Option<usize>,
+    ) -> Result<Vec<Sample>, ClientError> {
+        let mut url = self.url(path)?;
+        if let Some(since) = since {
+            url.query_pairs_mut().append_pair("since", &since.to_string());
+        }
+        if let Some(points) = points {
+            url.query_pairs_mut().append_pair("points", &points.to_string());
+        }
+        Ok(self.get_url::<Page<Sample>>(url).await?.items)
+    }
+
+    /// What was held from `since` until `until`.
+    pub async fn usage(
+        &self,
+        all: bool,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<Vec<Usage>, ClientError> {
+        let mut url = self.url(&["usage"])?;
+        if all {
+            url.query_pairs_mut().append_pair("all", "true");
+        }
+        for (name, time) in [("since", since), ("until", until)] {
+            if let Some(time) = time {
+                url.query_pairs_mut().append_pair(name, &time.to_string());
+            }
+        }
+        Ok(self.get_url::<Page<Usage>>(url).await?.items)
+    }
+
     pub async fn user_quota(&self, name: &str) -> Result<Quota, ClientError> {
         self.get(&["users", name, "quota"]).await
     }

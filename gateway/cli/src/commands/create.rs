@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, env};
 
 use clap::Args;
-use gateway_api::CreateInstance;
+use gateway_api::{CreateInstance, job::DryRun};
 
 use super::{Session, lifecycle};
 use crate::{
@@ -31,12 +31,18 @@ pub(crate) struct Create {
     /// Graphics processors
     #[arg(long, value_name = "N", default_value_t = 0)]
     gpus: u32,
+    /// The model of graphics processor, such as `3090`
+    #[arg(long, value_name = "MODEL")]
+    gpu_type: Option<String>,
     /// Set a variable in its environment; without `=VALUE` it is taken from this shell
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
     /// SSH starts it when it is stopped, without asking
     #[arg(long)]
     auto_start: bool,
+    /// Say what would become of it, and make nothing
+    #[arg(long)]
+    dry_run: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -55,10 +61,14 @@ pub(crate) async fn create(arguments: Create, session: &Session) -> anyhow::Resu
         memory_bytes: arguments.memory,
         shm_bytes: arguments.shm,
         gpus: arguments.gpus,
+        gpu_model: arguments.gpu_type,
         env: environment(&arguments.env, session.words, |name| env::var(name).ok())?,
         command: arguments.command,
         auto_start: arguments.auto_start,
     };
+    if arguments.dry_run {
+        return say_dry_run(&session.client.dry_run_instance(&body).await?, arguments.json, session);
+    }
     let mut instance = session.client.create_instance(&body).await?;
     if arguments.wait.wait {
         instance = arguments.wait.until_at_rest(session, instance).await?;
@@ -69,6 +79,16 @@ pub(crate) async fn create(arguments: Create, session: &Session) -> anyhow::Resu
         output::json(&instance)?;
     } else {
         output::data(instance.name.as_str())?;
+    }
+    Ok(Status::DONE)
+}
+
+/// What would become of a request.
+pub(super) fn say_dry_run(answer: &DryRun, json: bool, session: &Session) -> anyhow::Result<Status> {
+    if json {
+        output::json(answer)?;
+    } else {
+        output::data(&session.words.dry_run(answer))?;
     }
     Ok(Status::DONE)
 }

@@ -1,9 +1,9 @@
-//! `berth ls`, `show`, `images`, `nodes`: what there is.
+//! `berth ls`, `show`, `nodes`, `gpus`: what there is.
 
 use clap::Args;
 use gateway_api::{
     Code, Instance,
-    node::{Node, NodeState},
+    node::{Gpu, Node, NodeState},
 };
 use jiff::Timestamp;
 
@@ -102,6 +102,18 @@ pub(crate) async fn nodes(arguments: &Json, session: &Session) -> anyhow::Result
         for instance in nodes.iter().flat_map(|node| &node.unknown) {
             output::say(&session.words.unknown_container(instance.as_str()));
         }
+    }
+    Ok(Status::DONE)
+}
+
+pub(crate) async fn gpus(arguments: &Json, session: &Session) -> anyhow::Result<Status> {
+    let gpus = session.client.gpus().await?;
+    if arguments.json {
+        output::json(&gpus)?;
+    } else if gpus.is_empty() {
+        output::say(session.words.no_gpus());
+    } else {
+        output::data(&gpu_table(&gpus, session.words, Timestamp::now()))?;
     }
     Ok(Status::DONE)
 }
@@ -208,11 +220,45 @@ fn node_table(nodes: &[Node], words: Words) -> String {
     output::table(words, titles, nodes.iter().map(row))
 }
 
+fn gpu_table(gpus: &[Gpu], words: Words, now: Timestamp) -> String {
+    let titles = [
+        Title::Host,
+        Title::Number,
+        Title::Model,
+        Title::Memory,
+        Title::Busy,
+        Title::Temperature,
+        Title::State,
+        Title::User,
+        Title::HeldFor,
+        Title::Since,
+    ];
+    let row = |gpu: &Gpu| {
+        let holder = gpu.holder.as_ref();
+        [
+            gpu.node.clone(),
+            gpu.index.to_string(),
+            gpu.model.clone(),
+            format!("{} / {}", size::display(gpu.memory_used_bytes), size::display(gpu.memory_bytes)),
+            format!("{} %", gpu.busy),
+            gpu.temperature.map_or_else(String::new, |degrees| format!("{degrees} °C")),
+            words.gpu_state(gpu).to_owned(),
+            holder.map_or_else(String::new, |holder| holder.user.to_string()),
+            holder.map_or_else(String::new, |holder| holder.name.clone()),
+            holder.map_or_else(String::new, |holder| output::age(holder.since, now)),
+        ]
+    };
+    output::table(words, titles, gpus.iter().map(row))
+}
+
 #[cfg(test)]
 mod tests {
     use gateway_api::{
-        CreateInstance, Goal, InstanceId, image::Image, instance::Status as State, instance::WaitReason,
-        node::DiskLimit,
+        CreateInstance, Goal, InstanceId,
+        image::Image,
+        instance::Status as State,
+        instance::WaitReason,
+        node::{DiskLimit, GpuHolder},
     };
 
     use super::*;
@@ -235,6 +281,8 @@ mod tests {
             memory_bytes: create.memory_bytes,
             shm_bytes: 64 << 20,
             gpus: create.gpus,
+            gpu_model: create.gpu_model,
+            cards: Vec::new(),
             env: create.env,
             command: create.command,
             auto_start: false,
@@ -301,6 +349,32 @@ mod tests {
                 &[node(NodeState::Ready, DiskLimit::Hard), node(unwell, DiskLimit::Polled)],
                 words,
             ));
+            let gpu = |index: u32, healthy: bool, holder: Option<&str>| Gpu {
+                node: "node-1".to_owned(),
+                index,
+                uuid: format!("GPU-{index}"),
+                model: "NVIDIA GeForce RTX 3090".to_owned(),
+                memory_bytes: 24 << 30,
+                memory_used_bytes: 6 << 30,
+                busy: 97,
+                temperature: healthy.then_some(71),
+                processes: 1,
+                healthy,
+                held: index != 2,
+                holder: holder.map(|name| GpuHolder {
+                    user: "alice".parse().unwrap(),
+                    name: name.to_owned(),
+                    since: "2026-01-31T09:30:00Z".parse().unwrap(),
+                }),
+            };
+            let gpus = [
+                gpu(0, true, Some("train/main/0")),
+                gpu(1, true, None),
+                gpu(2, true, None),
+                gpu(3, false, None),
+            ];
+            text.push(gpu_table(&gpus, words, now));
+            text.push(words.no_gpus().to_owned());
             text.push(words.unknown_container("ins_01a1e31bfd8875b1bbc610ae0f8cf18e"));
         }
         insta::assert_snapshot!(text.join("\n\n"));

@@ -69,6 +69,7 @@ fn instance_of(spec: &JobSpec, arguments: &Shell, session: &Session) -> anyhow::
         memory_bytes: arguments.memory.unwrap_or(role.resources.memory_mib << 20),
         shm_bytes: role.resources.shm_mib.map(|mib| mib << 20),
         gpus: arguments.gpus.unwrap_or(role.resources.gpus),
+        gpu_model: spec.gpu_model.clone(),
         env: spec.env.clone(),
         command: Vec::new(),
         auto_start: false,

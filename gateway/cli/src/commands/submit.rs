@@ -104,13 +104,7 @@ pub(crate) async fn submit(arguments: Submit, session: &Session) -> anyhow::Resu
     }
     let wanted = SubmitJob { file, name: arguments.name.clone() };
     if arguments.dry_run {
-        let answer = session.client.dry_run_job(&wanted).await?;
-        if arguments.json {
-            output::json(&answer)?;
-        } else {
-            output::data(&session.words.dry_run(&answer))?;
-        }
-        return Ok(Status::DONE);
+        return create::say_dry_run(&session.client.dry_run_job(&wanted).await?, arguments.json, session);
     }
     let job = session.client.submit_job(&wanted).await?;
     if !(arguments.wait.wait || arguments.follow) {

@@ -159,7 +159,7 @@ impl Words {
         }
     }
 
-    fn resource(self, word: &str) -> String {
+    pub(super) fn resource(self, word: &str) -> String {
         match word {
             "cpus" => self.pick("CPUs", "CPU").to_owned(),
             "memory" => self.pick("memory", "内存").to_owned(),

@@ -70,6 +70,7 @@ impl Words {
             | Code::BadValue
             | Code::BadJobFile
             | Code::NeedsMoreMachines
+            | Code::OverQuota
             | Code::NotHere
             | Code::WeakPassword
             | Code::BadBody
@@ -143,7 +144,20 @@ fn chinese(problem: &Problem) -> String {
         Code::NeedsMoreMachines => {
             format!("{} 个子任务需要多台节点，而目前只有一台，放得下 {} 个", param("tasks"), param("fit"))
         }
-        Code::NotHere => format!("本站没有{} `{}`", self::kind(param("kind")), param("name")),
+        Code::OverQuota => format!(
+            "超出您的{}配额：上限 {}，已用 {}，又申请了 {}",
+            super::Words::new(Chinese).resource(param("resource")),
+            param("limit"),
+            param("used"),
+            param("wanted")
+        ),
+        Code::NotHere => {
+            let known = match param("known") {
+                "" => String::new(),
+                known => format!("，现有：{known}"),
+            };
+            format!("本站没有{} `{}`{known}", self::kind(param("kind")), param("name"))
+        }
         Code::WeakPassword => "密码过于简单".to_owned(),
         Code::WrongState => {
             format!("当前状态为“{}”，不能执行“{}”", state(param("state")), action(param("action")))
@@ -200,6 +214,7 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
         Code::TooLarge => "请减少申请量",
         Code::BadJobFile => "请按所列的行号逐一修改",
         Code::NeedsMoreMachines => "请减少子任务数，或减少每个子任务的申请量",
+        Code::OverQuota => "请停止一些任务或实例，减少申请量，或请管理员提高配额",
         Code::NotHere => "请去掉它，或换成现有的",
         Code::WeakPassword => "至少 8 个字符，几个互不相关的词最好",
         Code::WrongState => "请等状态变化后再试",

@@ -1,6 +1,10 @@
 //! States in words, and the titles of tables.
 
-use gateway_api::{Instance, Status, instance::WaitReason, node::DiskLimit};
+use gateway_api::{
+    Instance, Status,
+    instance::WaitReason,
+    node::{DiskLimit, Gpu},
+};
 
 use super::{
     Language::{Chinese, English},
@@ -113,6 +117,22 @@ impl Words {
         }
     }
 
+    pub(crate) fn without_gpu(self) -> &'static str {
+        self.pick("no GPU", "无 GPU")
+    }
+
+    pub(crate) fn no_gpus(self) -> &'static str {
+        self.pick("there are no GPUs", "没有 GPU")
+    }
+
+    pub(crate) fn gpu_state(self, gpu: &Gpu) -> &'static str {
+        match (gpu.healthy, gpu.held) {
+            (false, _) => self.pick("does not answer", "无响应"),
+            (true, true) => self.pick("in use", "使用中"),
+            (true, false) => self.pick("free", "空闲"),
+        }
+    }
+
     pub(crate) fn unknown_container(self, instance: &str) -> String {
         match self.0 {
             English => format!(
@@ -132,6 +152,15 @@ impl Words {
             Title::Memory => self.pick("MEMORY", "内存"),
             Title::SharedMemory => self.pick("SHM", "共享内存"),
             Title::Gpus => "GPUS",
+            Title::GpuHours => self.pick("GPU HOURS", "GPU 时"),
+            Title::CpuHours => self.pick("CPU HOURS", "CPU 时"),
+            Title::Starts => self.pick("STARTS", "启动次数"),
+            Title::Number => self.pick("NUMBER", "编号"),
+            Title::Model => self.pick("MODEL", "型号"),
+            Title::Busy => self.pick("BUSY", "利用率"),
+            Title::Temperature => self.pick("TEMPERATURE", "温度"),
+            Title::HeldFor => self.pick("FOR", "用途"),
+            Title::Since => self.pick("SINCE", "已占用"),
             Title::Age => self.pick("AGE", "已创建"),
             Title::Id => "ID",
             Title::User => self.pick("USER", "用户"),
@@ -186,6 +215,15 @@ pub(crate) enum Title {
     Memory,
     SharedMemory,
     Gpus,
+    GpuHours,
+    CpuHours,
+    Starts,
+    Number,
+    Model,
+    Busy,
+    Temperature,
+    HeldFor,
+    Since,
     Age,
     Id,
     User,

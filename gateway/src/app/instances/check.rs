@@ -134,6 +134,7 @@ mod tests {
             memory_bytes: 1 << 30,
             shm_bytes: None,
             gpus: 0,
+            gpu_model: None,
             env: BTreeMap::new(),
             command: Vec::new(),
             auto_start: false,

@@ -59,7 +59,7 @@ impl App {
                     slug,
                     spec,
                     ports: ports(&job.spec, role),
-                    held: held(place, sequence),
+                    held: held(self, place, sequence),
                 });
             }
         }

@@ -84,6 +84,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/gpus": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_gpus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/groups": {
         parameters: {
             query?: never;
@@ -324,6 +340,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/instances/{name}/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_instance_samples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/instances/{name}/save": {
         parameters: {
             query?: never;
@@ -399,6 +431,22 @@ export interface paths {
         put?: never;
         post?: never;
         delete: operations["close_terminal"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/instances:dryRun": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["dry_run_instance"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -510,6 +558,22 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["rerun_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{name}/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_job_samples"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -831,6 +895,22 @@ export interface paths {
         put?: never;
         post?: never;
         delete: operations["remove_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1303,7 +1383,7 @@ export interface components {
          * @description What kind of error it is. Never renamed once released.
          * @enum {string}
          */
-        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "bad_job_file" | "needs_more_machines" | "not_here" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "no_registry" | "being_saved" | "cannot_save" | "image_quota" | "internal" | "unknown";
+        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "bad_value" | "too_large" | "bad_job_file" | "needs_more_machines" | "over_quota" | "not_here" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "no_registry" | "being_saved" | "cannot_save" | "image_quota" | "internal" | "unknown";
         /** @description The body of a conversion. */
         ConvertJob: {
             /** @description A job file in any of the languages that are known. */
@@ -1329,6 +1409,8 @@ export interface components {
             env?: {
                 [key: string]: string;
             };
+            /** @description The model of graphics processor, by its name or the part of it that people say, such as `3090`; any when absent. */
+            gpu_model?: string | null;
             /** Format: int32 */
             gpus?: number;
             image?: string | null;
@@ -1431,6 +1513,49 @@ export interface components {
          * @enum {string}
          */
         Goal: "running" | "stopped" | "deleted";
+        /** @description A graphics processor, and who has it. */
+        Gpu: {
+            /**
+             * Format: int32
+             * @description How much of the time it computed, in percent.
+             */
+            busy: number;
+            /** @description One that does not answer is given to nobody. */
+            healthy: boolean;
+            /** @description Whether somebody has it. */
+            held: boolean;
+            holder?: components["schemas"]["GpuHolder"] | null;
+            /**
+             * Format: int32
+             * @description Its number on the node; the UUID is the same also after somebody has moved it.
+             */
+            index: number;
+            /** Format: int64 */
+            memory_bytes: number;
+            /** Format: int64 */
+            memory_used_bytes: number;
+            model: string;
+            node: string;
+            /**
+             * Format: int32
+             * @description Programs that use it.
+             */
+            processes: number;
+            /**
+             * Format: int32
+             * @description In degrees Celsius.
+             */
+            temperature?: number | null;
+            uuid: string;
+        };
+        /** @description Who has a graphics processor. */
+        GpuHolder: {
+            /** @description The instance, or the task of a job as `job/role/index`. */
+            name: string;
+            /** Format: date-time */
+            since: string;
+            user: components["schemas"]["UserName"];
+        };
         /** @description A group and who is in it. */
         Group: {
             /** Format: date-time */
@@ -1495,6 +1620,8 @@ export interface components {
             actions: components["schemas"]["Action"][];
             /** @description SSH starts it when it is stopped, without asking. */
             auto_start?: boolean;
+            /** @description The graphics processors that it has, by UUID. */
+            cards?: string[];
             command: string[];
             /** Format: double */
             cpus: number;
@@ -1504,6 +1631,7 @@ export interface components {
                 [key: string]: string;
             };
             goal: components["schemas"]["Goal"];
+            gpu_model?: string | null;
             /** Format: int32 */
             gpus: number;
             id: components["schemas"]["InstanceId"];
@@ -1826,6 +1954,43 @@ export interface components {
             }[];
         };
         /** @description One page of a listing. */
+        Page_Gpu: {
+            items: {
+                /**
+                 * Format: int32
+                 * @description How much of the time it computed, in percent.
+                 */
+                busy: number;
+                /** @description One that does not answer is given to nobody. */
+                healthy: boolean;
+                /** @description Whether somebody has it. */
+                held: boolean;
+                holder?: components["schemas"]["GpuHolder"] | null;
+                /**
+                 * Format: int32
+                 * @description Its number on the node; the UUID is the same also after somebody has moved it.
+                 */
+                index: number;
+                /** Format: int64 */
+                memory_bytes: number;
+                /** Format: int64 */
+                memory_used_bytes: number;
+                model: string;
+                node: string;
+                /**
+                 * Format: int32
+                 * @description Programs that use it.
+                 */
+                processes: number;
+                /**
+                 * Format: int32
+                 * @description In degrees Celsius.
+                 */
+                temperature?: number | null;
+                uuid: string;
+            }[];
+        };
+        /** @description One page of a listing. */
         Page_Group: {
             items: {
                 /** Format: date-time */
@@ -1860,6 +2025,8 @@ export interface components {
                 actions: components["schemas"]["Action"][];
                 /** @description SSH starts it when it is stopped, without asking. */
                 auto_start?: boolean;
+                /** @description The graphics processors that it has, by UUID. */
+                cards?: string[];
                 command: string[];
                 /** Format: double */
                 cpus: number;
@@ -1869,6 +2036,7 @@ export interface components {
                     [key: string]: string;
                 };
                 goal: components["schemas"]["Goal"];
+                gpu_model?: string | null;
                 /** Format: int32 */
                 gpus: number;
                 id: components["schemas"]["InstanceId"];
@@ -1969,6 +2137,41 @@ export interface components {
             }[];
         };
         /** @description One page of a listing. */
+        Page_Sample: {
+            items: {
+                /** Format: date-time */
+                at: string;
+                /**
+                 * Format: double
+                 * @description Processors: 1.5 is one and a half of them.
+                 */
+                cpus: number;
+                /**
+                 * Format: int64
+                 * @description A second, as all that follow.
+                 */
+                disk_read_bytes: number;
+                /** Format: int64 */
+                disk_written_bytes: number;
+                /**
+                 * Format: double
+                 * @description How much of the time its graphics processors computed, in percent; absent where it has none.
+                 */
+                gpu_busy?: number | null;
+                /**
+                 * Format: int64
+                 * @description The memory of its graphics processors that is in use.
+                 */
+                gpu_memory_bytes?: number | null;
+                /** Format: int64 */
+                memory_bytes: number;
+                /** Format: int64 */
+                received_bytes: number;
+                /** Format: int64 */
+                sent_bytes: number;
+            }[];
+        };
+        /** @description One page of a listing. */
         Page_SshKey: {
             items: {
                 /** Format: date-time */
@@ -2005,6 +2208,28 @@ export interface components {
                  * @description How many watch it now.
                  */
                 viewers: number;
+            }[];
+        };
+        /** @description One page of a listing. */
+        Page_Usage: {
+            items: {
+                /** Format: double */
+                cpu_hours: number;
+                /**
+                 * Format: double
+                 * @description Each counts for as long as it was held, busy or not.
+                 */
+                gpu_hours: number;
+                /** @description Absent for what had no graphics processor. */
+                gpu_model?: string | null;
+                /** @description The group that the user was in at the time. */
+                group: string;
+                /**
+                 * Format: int64
+                 * @description How often something was started.
+                 */
+                starts: number;
+                user: components["schemas"]["UserName"];
             }[];
         };
         /** @description One page of a listing. */
@@ -2138,6 +2363,39 @@ export interface components {
              * @description Grows with every change; what is agreed to is a version.
              */
             version: number;
+        };
+        /** @description What an instance or a task used around a moment. */
+        Sample: {
+            /** Format: date-time */
+            at: string;
+            /**
+             * Format: double
+             * @description Processors: 1.5 is one and a half of them.
+             */
+            cpus: number;
+            /**
+             * Format: int64
+             * @description A second, as all that follow.
+             */
+            disk_read_bytes: number;
+            /** Format: int64 */
+            disk_written_bytes: number;
+            /**
+             * Format: double
+             * @description How much of the time its graphics processors computed, in percent; absent where it has none.
+             */
+            gpu_busy?: number | null;
+            /**
+             * Format: int64
+             * @description The memory of its graphics processors that is in use.
+             */
+            gpu_memory_bytes?: number | null;
+            /** Format: int64 */
+            memory_bytes: number;
+            /** Format: int64 */
+            received_bytes: number;
+            /** Format: int64 */
+            sent_bytes: number;
         };
         /**
          * @description Why an instance was not saved.
@@ -2404,6 +2662,26 @@ export interface components {
             rows: number;
             /** @description The value of `TERM`; `xterm-256color` when absent. */
             term?: string | null;
+        };
+        /** @description What somebody has held, of one model of graphics processor or of none. */
+        Usage: {
+            /** Format: double */
+            cpu_hours: number;
+            /**
+             * Format: double
+             * @description Each counts for as long as it was held, busy or not.
+             */
+            gpu_hours: number;
+            /** @description Absent for what had no graphics processor. */
+            gpu_model?: string | null;
+            /** @description The group that the user was in at the time. */
+            group: string;
+            /**
+             * Format: int64
+             * @description How often something was started.
+             */
+            starts: number;
+            user: components["schemas"]["UserName"];
         };
         /** @description A user as admins, the group's leader and the user see one. */
         User: {
@@ -2739,6 +3017,34 @@ export interface operations {
             };
             /** @description `too_many_open` */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_gpus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description who has which graphics processor, and how busy each is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Gpu"];
+                };
+            };
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4120,6 +4426,68 @@ export interface operations {
             };
         };
     };
+    list_instance_samples: {
+        parameters: {
+            query?: {
+                /** @description from when; an hour before `until` when absent. A week is kept */
+                since?: string;
+                /** @description now when absent */
+                until?: string;
+                /** @description the most points, each a mean; 360 when absent */
+                points?: number;
+            };
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description every ten seconds, oldest first; what is missing stays missing */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Sample"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     save_instance: {
         parameters: {
             query?: never;
@@ -4521,6 +4889,78 @@ export interface operations {
                 };
             };
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    dry_run_instance: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateInstance"];
+            };
+        };
+        responses: {
+            /** @description what would become of it; nothing is made */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5085,6 +5525,72 @@ export interface operations {
             };
             /** @description `already_exists` */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_job_samples: {
+        parameters: {
+            query?: {
+                /** @description `role/index`; the first task when absent */
+                task?: string;
+                /** @description which try, from 1; the last when absent */
+                attempt?: number;
+                /** @description from when; an hour before `until` when absent. A week is kept */
+                since?: string;
+                /** @description now when absent */
+                until?: string;
+                /** @description the most points, each a mean; 360 when absent */
+                points?: number;
+            };
+            header?: never;
+            path: {
+                /** @description name, slug or id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description every ten seconds, oldest first; what is missing stays missing */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Sample"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6356,6 +6862,65 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_usage: {
+        parameters: {
+            query?: {
+                /** @description not only the own: the group's for its leader, everyone's for an admin */
+                all?: boolean;
+                /** @description from when; 30 days before `until` when absent */
+                since?: string;
+                /** @description now when absent */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description by user, group and model of graphics processor, the most first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Usage"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

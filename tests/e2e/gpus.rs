@@ -1,0 +1,207 @@
+//! Graphics processors, on a machine that has none: its library is `tests/nvml`, all else is real.
+
+use std::path::PathBuf;
+
+use gateway_api::{
+    Instance, Status,
+    job::{DryRun, QueueReason, SubmitJob},
+    node::Gpu,
+};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use tempfile::TempDir;
+use tests::{IMAGE, LIMIT, OrFail as _, Setup, World, engine, nvml, wait_until, wait_until_agreed, wanted};
+
+/// A world with cards; the directory holds their library.
+async fn with_cards() -> (World, PathBuf, TempDir) {
+    let directory = tempfile::tempdir().or_fail("make a directory");
+    let library = nvml::library(directory.path());
+    let world = World::start_with(Setup { nvml: Some(library.clone()), ..Setup::default() }).await;
+    (world, library, directory)
+}
+
+async fn gpus(world: &World) -> Vec<Gpu> {
+    world.client().gpus().await.or_fail("list the cards")
+}
+
+async fn instance(world: &World, name: &str) -> Instance {
+    world.client().instance(name).await.or_fail("show an instance")
+}
+
+/// The cards that its processes are told of.
+async fn visible(world: &World, name: &str) -> Vec<String> {
+    let printed = world.berth(&["exec", name, "--", "printenv", "NVIDIA_VISIBLE_DEVICES"]).await.succeeded();
+    printed.trim().split(',').map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn cards_are_given_whole_by_model_and_everyone_sees_who_has_them() {
+    let (world, _, _directory) = with_cards().await;
+    assert_eq!(gpus(&world).await.len(), nvml::CARDS);
+    let create = ["create", "train", "-m", "128M", "--gpus", "2", "--gpu-type", "3090", "--wait"];
+    world.berth(&create).await.succeeded();
+    let cards = instance(&world, "train").await.cards;
+    assert_eq!((cards.len(), visible(&world, "train").await), (2, cards.clone()));
+    let labelled = engine::docker(&[
+        "inspect",
+        "--format",
+        "{{index .Config.Labels \"berth.cards\"}}",
+        &world.only_container(),
+    ]);
+    assert_eq!(labelled.trim(), cards.join(","));
+    for gpu in gpus(&world).await {
+        let holder = gpu.holder.map(|holder| (holder.user.to_string(), holder.name));
+        let expected = cards.contains(&gpu.uuid).then(|| ("admin".to_owned(), "train".to_owned()));
+        assert_eq!((gpu.held, holder), (expected.is_some(), expected), "{}", gpu.uuid);
+    }
+    let listed = world.berth(&["gpus"]).await.succeeded();
+    assert!(
+        listed.contains(nvml::MODELS[1]) && listed.contains("in use") && listed.contains("45 °C"),
+        "{listed}"
+    );
+
+    // Five of one model are never there, two more of it are.
+    let file = |gpus: u32, model: &str| SubmitJob {
+        file: format!(
+            "berth: 1\nimage: {IMAGE}\ngpus: {gpus}\ngpu_model: {model}\nmemory: 128M\ncommand: 'true'\n"
+        ),
+        name: None,
+    };
+    let foresee = async |gpus, model| world.client().dry_run_job(&file(gpus, model)).await.or_fail("ask");
+    assert_eq!(foresee(2, "rtx3090").await, DryRun::StartsNow);
+    assert!(
+        matches!(foresee(3, "3090").await, DryRun::Waits { queue } if queue.reason == QueueReason::NoRoom)
+    );
+    assert!(matches!(foresee(5, "3090").await, DryRun::Never { .. }));
+    let refused = world.client().submit_job(&file(1, "h100")).await.err().or_fail("be refused");
+    assert!(refused.to_string().contains("3090"), "it says what there is: {refused}");
+}
+
+#[tokio::test]
+async fn an_instance_that_gets_other_cards_keeps_its_files() {
+    let (world, _, _directory) = with_cards().await;
+    let create = async |name: &str| {
+        let create = ["create", name, "-m", "128M", "--gpus", "4", "--gpu-type", "P100", "--wait"];
+        world.berth(&create).await.succeeded();
+    };
+    create("first").await;
+    let cards = instance(&world, "first").await.cards;
+    world.berth(&["exec", "first", "--", "sh", "-c", "echo precious > /root/kept"]).await.succeeded();
+    world.berth(&["stop", "first", "--wait"]).await.succeeded();
+    assert_eq!(instance(&world, "first").await.cards, [""; 0], "what is stopped has none");
+    world.berth(&["start", "first", "--wait"]).await.succeeded();
+    assert_eq!(visible(&world, "first").await, cards, "nobody has taken them meanwhile");
+    world.berth(&["stop", "first", "--wait"]).await.succeeded();
+
+    let other = ["create", "other", "-m", "128M", "--gpus", "1", "--gpu-type", "P100", "--wait"];
+    world.berth(&other).await.succeeded();
+    world.berth(&["start", "first"]).await.succeeded();
+    let place = wait_until("it waits", LIMIT, async || instance(&world, "first").await.queue).await;
+    assert_eq!(place.reason, QueueReason::NoRoom, "{place:?}");
+    world.berth(&["rm", "first", "other", "--wait"]).await.succeeded();
+
+    let one =
+        |name: &'static str| ["create", name, "-m", "128M", "--gpus", "1", "--gpu-type", "P100", "--wait"];
+    world.berth(&one("a")).await.succeeded();
+    let had = visible(&world, "a").await;
+    world.berth(&["exec", "a", "--", "sh", "-c", "echo precious > /root/kept"]).await.succeeded();
+    world.berth(&["stop", "a", "--wait"]).await.succeeded();
+    world.berth(&one("b")).await.succeeded();
+    assert_eq!(visible(&world, "b").await, had, "the first free one");
+    world.berth(&["start", "a", "--wait"]).await.succeeded();
+    assert_ne!(visible(&world, "a").await, had);
+    assert_eq!(world.berth(&["exec", "a", "--", "cat", "/root/kept"]).await.succeeded(), "precious\n");
+    let id = instance(&world, "a").await.id;
+    let image = engine::docker(&["inspect", "--format", "{{.Image}}", &format!("berth-{id}")]);
+    let is_there = || engine::docker(&["images", "--all", "--quiet", "--no-trunc"]).contains(image.trim());
+    assert!(is_there());
+    world.berth(&["rm", "a", "b", "--wait"]).await.succeeded();
+    assert!(!is_there(), "its own image goes with it");
+}
+
+#[tokio::test]
+async fn a_card_that_does_not_answer_is_given_to_nobody() {
+    let (world, library, _directory) = with_cards().await;
+    nvml::lose(&library, &[0, 1, 2]);
+    wait_until("three are lost", LIMIT, async || {
+        let lost = gpus(&world).await.iter().filter(|gpu| !gpu.healthy).count();
+        (lost == 3).then_some(())
+    })
+    .await;
+    let one = ["create", "one", "-m", "128M", "--gpus", "1", "--gpu-type", "3090", "--wait"];
+    world.berth(&one).await.succeeded();
+    assert_eq!(visible(&world, "one").await, [gpus(&world).await[3].uuid.clone()]);
+    nvml::lose(&library, &[]);
+    wait_until("they are back", LIMIT, async || {
+        gpus(&world).await.iter().all(|gpu| gpu.healthy).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_machine_without_cards_is_a_machine() {
+    let world = World::start().await;
+    assert_eq!(gpus(&world).await, []);
+    world.berth(&["gpus"]).await.succeeded();
+    let refused =
+        world.client().create_instance(&gateway_api::CreateInstance { gpus: 1, ..wanted("a1") }).await;
+    assert_eq!(refused.err().and_then(|error| error.code()), Some(gateway_api::Code::TooLarge));
+}
+
+/// Each job makes a directory for each of its cards, which fails if it is there, and removes it in the end.
+#[tokio::test]
+async fn no_card_is_given_twice_or_lost_while_everything_is_killed() {
+    const JOBS: usize = 100;
+    const KILLS: usize = 6;
+    let (mut world, _, _directory) = with_cards().await;
+    let home = world.data().join("home/admin");
+    let mut random = StdRng::seed_from_u64(7);
+    let models = ["", "gpu_model: 3090\n", "gpu_model: P100\n"];
+    let file = |gpus: u32, model: &str| {
+        let script = "for card in $(echo $NVIDIA_VISIBLE_DEVICES | tr , ' '); do mkdir /userhome/$card || \
+                      echo $card >> /userhome/twice; done; sleep 0.2; \
+                      for card in $(echo $NVIDIA_VISIBLE_DEVICES | tr , ' '); do rmdir /userhome/$card; done";
+        format!(
+            "berth: 1\nimage: {IMAGE}\ngpus: {gpus}\n{model}cpus: 0.5\nmemory: 100M\nretries: 0\ncommand: \"{script}\"\n"
+        )
+    };
+    let wanted: Vec<_> = (0..JOBS)
+        .map(|_| {
+            let model = models[random.random_range(0..models.len())];
+            SubmitJob { file: file(random.random_range(1..=3), model), name: None }
+        })
+        .collect();
+    let client = world.client();
+    let submitted = futures_util::future::join_all(wanted.iter().map(|job| client.submit_job(job))).await;
+    for job in submitted {
+        job.or_fail("submit a job");
+    }
+    let over = async |world: &World| {
+        let jobs = world.client().jobs(false).await.or_fail("list the jobs");
+        jobs.iter().filter(|job| job.is_over()).count()
+    };
+    for kill in 1..=KILLS {
+        let enough = kill * JOBS / (KILLS + 2);
+        wait_until("some have ended", 5 * LIMIT, async || (over(&world).await >= enough).then_some(())).await;
+        world.kill_gateway();
+        if kill % 2 == 0 {
+            world.kill_envd();
+            world.start_envd().await;
+        }
+        world.start_gateway().await;
+        world.wait_for_cluster().await;
+    }
+    wait_until_agreed("all have ended", 10 * LIMIT, async || {
+        let over = over(&world).await;
+        if over == JOBS { Ok(()) } else { Err(format!("{over} of {JOBS}")) }
+    })
+    .await;
+    for job in world.client().jobs(false).await.or_fail("list the jobs") {
+        assert_eq!(job.status, Status::Succeeded, "{:?}", job.ended);
+        assert_eq!(job.attempt, 1);
+    }
+    assert_eq!(std::fs::read_to_string(home.join("twice")).unwrap_or_default(), "", "given twice");
+    wait_until("all cards are free", LIMIT, async || {
+        gpus(&world).await.iter().all(|gpu| !gpu.held).then_some(())
+    })
+    .await;
+}
