@@ -191,6 +191,8 @@ pub(crate) enum Phase {
 pub(crate) struct SaveSource {
     /// The directory of this machine that holds the container's changes; `None` where they are kept in another way.
     pub(crate) upper: Option<PathBuf>,
+    /// Those that hold the layers of its image, the uppermost first, where they are known.
+    pub(crate) lowers: Vec<PathBuf>,
     /// Its first process, if it runs.
     pub(crate) pid: Option<u32>,
     /// Where something else is mounted.

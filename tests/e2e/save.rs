@@ -244,7 +244,8 @@ async fn a_save_survives_kills_of_both_programs_or_says_why_it_did_not() {
     site.instance("train").await;
     site.exec("train", "dd if=/dev/urandom of=/large bs=1M count=64; sleep 1").await;
     let client = site.world.client();
-    for round in 0..6 {
+    let rounds = std::env::var("BERTH_SAVE_ROUNDS").map_or(6, |text| text.parse().or_fail("read a number"));
+    for round in 0..rounds {
         let tag = format!("kill-{round}");
         let wish = SaveInstance {
             tag: Some(tag),
@@ -303,4 +304,30 @@ async fn an_instance_that_is_deleted_meanwhile_is_saved_whole_or_not_at_all() {
         assert_eq!(seen, (64 << 20).to_string());
         engine::docker(&["rmi", "--force", &reference]);
     }
+}
+
+#[tokio::test]
+async fn what_was_installed_is_told_before_a_save_and_becomes_a_dockerfile() {
+    let site = Site::start().await;
+    // The default image has dpkg and pip.
+    site.world.berth(&["create", "train", "--memory", "512M", "--wait"]).await.succeeded();
+    site.exec("train", include_str!("install.sh")).await;
+    let told = site.world.berth(&["save", "train", "--dry-run"]).await.succeeded();
+    assert!(told.contains("apt    small-tool 2.0") && told.contains("pip    smallwheel 1.5"), "{told}");
+    let image = site.save(&["train", "1"]).await;
+    let printed = site.world.berth(&["image", "dockerfile", "train:1"]).await.succeeded();
+    for line in [
+        format!("FROM {}", saved(&image).parent).as_str(),
+        "      small-tool=2.0",
+        "      smallwheel==1.5",
+        "# apt small-tool=2.0",
+        "# pip smallwheel==1.5",
+    ] {
+        assert!(printed.contains(line), "{line}: {printed}");
+    }
+    assert!(!printed.contains("      dpkg="), "{printed}");
+
+    site.docker.push(site.base.reference(), "admin/pushed:1").await.succeeded();
+    let (_, said) = site.world.berth(&["image", "dockerfile", "pushed:1"]).await.ended(1);
+    assert!(said.contains("nobody knows"), "{said}");
 }

@@ -10,7 +10,7 @@
 //!
 //! envd writes down how far each save is, below the data directory, and so goes on where it was when it was killed.
 
-use gateway_api::{InstanceId, image::SaveFailure};
+use gateway_api::{InstanceId, image::SaveFailure, packages::Packages};
 use serde::{Deserialize, Serialize};
 
 /// The most bytes of a [`PutSave`] as JSON.
@@ -81,6 +81,9 @@ pub struct SavedImage {
     pub layers: u32,
     /// How long the instance stood still for it.
     pub frozen_ms: u64,
+    /// What package managers had installed beyond the image.
+    #[serde(default)]
+    pub packages: Packages,
 }
 
 /// An image to be taken away.

@@ -1,12 +1,16 @@
 //! What a save would put into an image, for whoever is about to save.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use gateway_api::image::{ChangedPath, Changes, Since};
 
 use super::{
     SaveError,
     layer::content_bytes,
+    packages,
     rules::Rules,
     snapshot::Snapshot,
     walk::{self, Kind, Listing},
@@ -20,6 +24,7 @@ const DEPTH: usize = 3;
 /// Looks through all that changed in `upper`, since `last` if there was a save.
 pub(super) fn changes(
     upper: &Path,
+    lowers: &[PathBuf],
     rules: &Rules,
     mounts: Vec<String>,
     last: Option<&Snapshot>,
@@ -49,6 +54,7 @@ pub(super) fn changes(
         largest: largest(sums),
         mounts: shown_mounts(mounts),
         excluded: largest(excluded(&listing)),
+        packages: packages::packages(&root, &listing, lowers),
         secrets: secrets.take(TOLD_MAX).map(|found| shown(&found.path)).collect(),
         since,
     })

@@ -21,6 +21,7 @@ use super::{
     layer::{Layer, content_bytes},
     load::{self, Bundle},
     pack::Packer,
+    packages,
     registry::Registry,
     rules::Rules,
     snapshot::{Difference, Snapshot},
@@ -50,6 +51,7 @@ pub(super) struct Job<R> {
 /// What the container is read with, off the threads that everyone shares.
 struct Reading {
     upper: PathBuf,
+    lowers: Vec<PathBuf>,
     pid: Option<u32>,
     rules: Rules,
     earlier: Option<(Last, Snapshot)>,
@@ -92,12 +94,14 @@ impl<R: Runtime> Job<R> {
         self.state.send_replace(SaveState::Looking);
         let instance = &self.request.instance;
         let container = self.world.runtime.find(instance).await?.ok_or(SaveError::InstanceGone)?;
-        let SaveSource { upper, pid, mounts, base } = self.world.runtime.save_source(&container).await?;
+        let SaveSource { upper, lowers, pid, mounts, base } =
+            self.world.runtime.save_source(&container).await?;
         let upper = upper.ok_or(SaveError::NoUpper)?;
         let rules = Rules::new(&mounts, &self.request.exclude)?;
         let earlier = self.earlier(&container.id, base.diff_ids.len()).await?;
         let reading = Reading {
             upper,
+            lowers,
             pid,
             rules,
             earlier,
@@ -221,6 +225,7 @@ impl<R: Runtime> Job<R> {
             added_bytes: written.layer.as_ref().map_or(0, |layer| layer.size_bytes),
             layers: u32::try_from(layers.len()).unwrap_or(u32::MAX),
             frozen_ms: written.frozen_ms,
+            packages: written.packages,
         };
         let last = Last {
             container: written.container,
@@ -246,6 +251,7 @@ impl Reading {
             container: self.container.clone(),
             created: Timestamp::now(),
             frozen_ms,
+            packages: packages::packages(&root, &listing, &self.lowers),
         };
         let mut snapshot = Snapshot::of(&listing, begun);
         if !difference.is_empty() {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use envd_api::save::{PutSave, SavedImage};
-use gateway_api::{ImageId, InstanceId};
+use gateway_api::{ImageId, InstanceId, packages::Packages};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -47,6 +47,8 @@ pub(super) struct Written {
     pub(super) container: String,
     pub(super) created: Timestamp,
     pub(super) frozen_ms: u64,
+    #[serde(default)]
+    pub(super) packages: Packages,
 }
 
 /// What the last save of an instance was.

@@ -13,6 +13,7 @@ mod journal;
 mod layer;
 mod load;
 mod pack;
+mod packages;
 pub(crate) mod registry;
 mod rules;
 mod snapshot;
@@ -282,7 +283,7 @@ impl Saves {
         let files = is_same.then(|| self.journals.last_path(instance).with_extension("files"));
         let look = move || {
             let last = files.and_then(|files| snapshot::Snapshot::read(&files).ok());
-            changes::changes(&upper, &rules, source.mounts, last.as_ref())
+            changes::changes(&upper, &source.lowers, &rules, source.mounts, last.as_ref())
         };
         world.tasks.blocking(look).await.unwrap_or_else(|| Err(io::Error::other("it panicked").into()))
     }

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::{
     id::ImageId,
     name::{InstanceName, UserName},
+    packages::Packages,
 };
 
 /// What a save leaves out unless it is told otherwise: caches, and what is temporary. A part of a path may be `*`.
@@ -64,6 +65,9 @@ pub struct Saved {
     /// What of its size is not in its parent.
     pub added_bytes: u64,
     pub layers: u32,
+    /// For how long the instance stood still while it was saved.
+    #[serde(default)]
+    pub frozen_ms: u64,
     pub share: Share,
     /// Whether it is on the platform's list, where an admin has put it.
     pub platform: bool,
@@ -226,6 +230,9 @@ pub struct Changes {
     pub excluded: Vec<ChangedPath>,
     /// Files that look as if they hold a secret.
     pub secrets: Vec<String>,
+    /// What package managers have installed beyond the image.
+    #[serde(default)]
+    pub packages: Packages,
     /// What this was compared with: the image, or the last save of the same instance.
     pub since: Since,
 }

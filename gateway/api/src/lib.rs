@@ -17,6 +17,7 @@ pub mod job;
 pub mod name;
 pub mod node;
 pub mod notice;
+pub mod packages;
 pub mod people;
 pub mod quota;
 pub mod session;

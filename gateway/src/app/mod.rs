@@ -14,6 +14,7 @@ mod line;
 mod notices;
 mod people;
 mod quotas;
+mod recipe;
 mod registry;
 mod saved;
 mod site;

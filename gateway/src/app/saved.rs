@@ -235,6 +235,7 @@ impl App {
                 digest: row.digest.clone(),
                 added_bytes: row.added_bytes,
                 layers: row.layers,
+                frozen_ms: row.frozen_ms,
                 share: row.share,
                 platform: row.platform,
                 proposed: row.proposed,
@@ -245,7 +246,7 @@ impl App {
     }
 
     /// By id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the whole reference.
-    async fn find_image(&self, caller: &Caller, text: &str) -> Result<ImageRow, Error> {
+    pub(super) async fn find_image(&self, caller: &Caller, text: &str) -> Result<ImageRow, Error> {
         let row = if let Ok(id) = text.parse::<ImageId>() {
             self.store.image(&id).await?
         } else {

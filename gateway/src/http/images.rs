@@ -7,6 +7,7 @@ use gateway_api::{
     Page, Problem,
     image::{ChangeImage, Changes, Image, SaveInstance},
     node::{Gpu, Node},
+    packages::Recipe,
 };
 use http::StatusCode;
 use serde::Deserialize;
@@ -105,6 +106,22 @@ pub(super) async fn show(
     Path(image): Path<String>,
 ) -> Result<Json<Image>, Error> {
     Ok(Json(app.saved_image(&caller, &image).await?))
+}
+
+#[utoipa::path(get, path = "/images/{image}/dockerfile", operation_id = "image_dockerfile", params(
+    ("image" = String, Path, description = "id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the reference"),
+), responses(
+    (status = 200, body = Recipe, description = "how an image like it could be made from its parent"),
+    (status = 401, body = Problem),
+    (status = 404, body = Problem),
+    (status = 422, body = Problem, description = "`bad_value`: nobody knows what was installed in it"),
+))]
+pub(super) async fn dockerfile(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(image): Path<String>,
+) -> Result<Json<Recipe>, Error> {
+    Ok(Json(app.recipe(&caller, &image).await?))
 }
 
 #[utoipa::path(patch, path = "/images/{image}", operation_id = "change_image", params(

@@ -184,6 +184,7 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(apps::create_tensorboard))
         .routes(routes!(images::images))
         .routes(routes!(images::show, images::change, images::delete))
+        .routes(routes!(images::dockerfile))
         .routes(routes!(images::save))
         .routes(routes!(images::changes))
         .routes(routes!(images::nodes))

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use envd_api::{control::InstanceSpec, save::SavedImage};
 use gateway_api::{
     GroupName, ImageId, InstanceId, InstanceName, JobId, Slug, Status, TokenName, UserName, WorkspaceName,
-    id::TokenId, image::Share, session::Role, token::Scope,
+    id::TokenId, image::Share, packages::Packages, session::Role, token::Scope,
 };
 use http::Method;
 use serde_json::Value;
@@ -224,6 +224,7 @@ impl Site {
             added_bytes: 1,
             layers: 2,
             frozen_ms: 0,
+            packages: Packages::default(),
         };
         assert!(self.app.store.finish_image(&id, &saved, &line()).await.unwrap());
         id

@@ -38,6 +38,7 @@ pub(crate) struct ImageRow {
     pub(crate) size_bytes: u64,
     pub(crate) added_bytes: u64,
     pub(crate) layers: u32,
+    pub(crate) frozen_ms: u64,
     pub(crate) created_at: Timestamp,
 }
 
@@ -257,7 +258,7 @@ impl Store {
         let mut change = self.change().await?;
         let done = sqlx::query(
             "update images set state = ?2, phase = 'ready', digest = ?3, size_bytes = ?4, added_bytes = ?5,
-                               layers = ?6
+                               layers = ?6, packages = ?7, frozen_ms = ?8
              where id = ?1 and phase = 'saving'",
         )
         .bind(id.as_str())
@@ -266,6 +267,8 @@ impl Store {
         .bind(saved.size_bytes.cast_signed())
         .bind(saved.added_bytes.cast_signed())
         .bind(saved.layers)
+        .bind(readable(serde_json::to_string(&saved.packages))?)
+        .bind(saved.frozen_ms.cast_signed())
         .execute(&mut *change)
         .await?;
         if done.rows_affected() == 0 {
@@ -332,6 +335,7 @@ pub(super) fn image(row: &SqliteRow) -> Result<ImageRow, StoreError> {
         size_bytes: bytes("size_bytes")?,
         added_bytes: bytes("added_bytes")?,
         layers: row.try_get("layers")?,
+        frozen_ms: bytes("frozen_ms")?,
         created_at: time(row.try_get("created_at")?)?,
     })
 }

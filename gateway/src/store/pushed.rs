@@ -1,6 +1,6 @@
 //! Images that users pushed to the registry themselves, in the table of images. They are whole when they come here.
 
-use gateway_api::{ImageId, image::ImageState};
+use gateway_api::{ImageId, image::ImageState, packages::Packages};
 use sqlx::Row as _;
 
 use super::{
@@ -58,7 +58,7 @@ impl Store {
              on conflict do update set
                  platform = platform and digest is excluded.digest,
                  proposed = proposed and digest is excluded.digest,
-                 message = '', instance_id = null, instance_name = null, parent = '', exclude = '[]', stop = 0,
+                 message = '', packages = null, frozen_ms = 0, instance_id = null, instance_name = null, parent = '', exclude = '[]', stop = 0,
                  state = excluded.state, phase = 'ready', settled = 1, digest = excluded.digest,
                  size_bytes = excluded.size_bytes, added_bytes = excluded.added_bytes, layers = excluded.layers,
                  created_at = excluded.created_at",
@@ -90,6 +90,16 @@ impl Store {
             .fetch_all(&self.pool)
             .await?;
         rows.iter().map(image).collect()
+    }
+
+    /// What was installed in an image beyond its parent, if somebody looked.
+    pub(crate) async fn packages_of(&self, id: &ImageId) -> Result<Option<Packages>, StoreError> {
+        let row = sqlx::query("select packages from images where id = ?")
+            .bind(id.as_str())
+            .fetch_optional(&self.pool)
+            .await?;
+        let text: Option<String> = row.map(|row| row.try_get("packages")).transpose()?.flatten();
+        text.map(|text| readable(serde_json::from_str(&text))).transpose()
     }
 
     /// Whether another image of the same repository is the same, so that the registry has to keep it.

@@ -1,6 +1,6 @@
 //! What a save needs of the engine: where a container's changes are, what its image is, and archives both ways.
 
-use std::{collections::HashMap, io, time::Duration};
+use std::{collections::HashMap, io, path::PathBuf, time::Duration};
 
 use bollard::{
     models::{ContainerConfig, ContainerInspectResponse, ImageConfig, ImageInspect},
@@ -40,12 +40,18 @@ pub(super) async fn source(engine: &Engine, container: &Container) -> Result<Sav
     let state = found.state.as_ref();
     let pid = state.filter(|state| state.running == Some(true)).and_then(|state| state.pid);
     let pid = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|&pid| pid > 0);
-    Ok(SaveSource { upper: upper(found), pid, mounts, base: base(image)? })
+    let (upper, lowers) = directories(found);
+    Ok(SaveSource { upper, lowers, pid, mounts, base: base(image)? })
 }
 
-fn upper(found: ContainerInspectResponse) -> Option<std::path::PathBuf> {
-    let mut driver = found.graph_driver.filter(|driver| driver.name == OVERLAY)?;
-    driver.data.remove("UpperDir").filter(|path| !path.is_empty()).map(Into::into)
+/// Where a container's changes are, and below them the layers of its image.
+fn directories(found: ContainerInspectResponse) -> (Option<PathBuf>, Vec<PathBuf>) {
+    let Some(mut driver) = found.graph_driver.filter(|driver| driver.name == OVERLAY) else {
+        return (None, Vec::new());
+    };
+    let upper = driver.data.remove("UpperDir").filter(|path| !path.is_empty()).map(Into::into);
+    let lowers = driver.data.remove("LowerDir").unwrap_or_default();
+    (upper, lowers.split(':').filter(|path| !path.is_empty()).map(Into::into).collect())
 }
 
 fn base(image: ImageInspect) -> Result<BaseImage, RuntimeError> {

@@ -9,6 +9,7 @@ use super::{Client, ClientError};
 use crate::{
     ImageId, Page,
     image::{ChangeImage, Changes, Image, SaveInstance},
+    packages::Recipe,
 };
 
 /// How often a save is looked at by those who wait for it.
@@ -37,6 +38,11 @@ impl Client {
             url.query_pairs_mut().append_pair("exclude", &paths.join(","));
         }
         self.get_url(url).await
+    }
+
+    /// How an image like it could be made from its parent.
+    pub async fn dockerfile(&self, image: &str) -> Result<Recipe, ClientError> {
+        self.get(&["images", image, "dockerfile"]).await
     }
 
     pub async fn change_image(&self, image: &str, change: &ChangeImage) -> Result<Image, ClientError> {

@@ -7,6 +7,7 @@ use gateway_api::{
     Code,
     client::ClientError,
     image::{ChangeImage, Changes, Image, ImageState, SaveInstance, Saved, Share},
+    packages::{Package, Packages},
 };
 use jiff::Timestamp;
 
@@ -68,6 +69,8 @@ enum ShareWith {
 pub(crate) enum ImageCommand {
     /// Show everything about a saved image
     Show(Which),
+    /// Print a Dockerfile that would make the like of a saved image, and the versions of what is in it
+    Dockerfile(Which),
     /// Delete saved images, or give up saving them
     Rm(Images),
     /// Say who may use a saved image
@@ -218,12 +221,21 @@ fn changes_text(changes: &Changes, words: Words) -> String {
             lines.extend(items);
         }
     };
+    section(words.installed(), installed(&changes.packages));
     section(words.left_out(), changes.excluded.iter().map(sized).collect());
     let indented =
         |paths: &[String]| paths.iter().map(|path| format!("  {}", output::printable(path))).collect();
     section(words.not_in_images(), indented(&changes.mounts));
     section(words.look_secret(), indented(&changes.secrets));
     lines.join("\n")
+}
+
+fn installed(packages: &Packages) -> Vec<String> {
+    let kinds = [("apt", &packages.apt), ("pip", &packages.pip), ("conda", &packages.conda)];
+    let told = |(who, packages): (&str, &Vec<Package>)| -> Vec<String> {
+        packages.iter().map(|one| format!("  {who:<5}  {} {}", one.name, one.version)).collect()
+    };
+    kinds.into_iter().flat_map(told).collect()
 }
 
 pub(crate) async fn images(arguments: &Json, session: &Session) -> anyhow::Result<Status> {
@@ -250,6 +262,16 @@ pub(crate) async fn image(command: ImageCommand, session: &Session) -> anyhow::R
                 output::json(&image)?;
             } else {
                 output::data(&details(&image, words))?;
+            }
+            Ok(Status::DONE)
+        }
+        ImageCommand::Dockerfile(Which { image, json }) => {
+            let recipe = client.dockerfile(&image).await?;
+            if json {
+                output::json(&recipe)?;
+            } else {
+                let lock: Vec<_> = recipe.lock.iter().map(|line| format!("# {line}")).collect();
+                output::data(format!("{}\n{}", recipe.dockerfile, lock.join("\n")).trim_end())?;
             }
             Ok(Status::DONE)
         }
@@ -358,6 +380,10 @@ pub(crate) mod tests {
             largest: vec![gateway_api::image::ChangedPath { path: "/opt/x".to_owned(), bytes: 2 << 20 }],
             mounts: vec!["/userhome".to_owned()],
             secrets: vec!["/root/.ssh/id_ed25519".to_owned()],
+            packages: Packages {
+                pip: vec![Package { name: "numpy".to_owned(), version: "2.1".to_owned(), at: None }],
+                ..Packages::default()
+            },
             ..Changes::default()
         };
         let saving = ImageState::Saving {

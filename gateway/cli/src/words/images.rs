@@ -119,6 +119,10 @@ impl Words {
         }
     }
 
+    pub(crate) fn installed(self) -> String {
+        self.pick("installed beyond the image:", "在原镜像之外安装：").to_owned()
+    }
+
     pub(crate) fn left_out(self) -> String {
         self.pick("left out:", "已排除：").to_owned()
     }

@@ -180,6 +180,22 @@ export interface paths {
         patch: operations["change_image"];
         trace?: never;
     };
+    "/api/v1/images/{image}/dockerfile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["image_dockerfile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/instances": {
         parameters: {
             query?: never;
@@ -1336,6 +1352,8 @@ export interface components {
             largest: components["schemas"]["ChangedPath"][];
             /** @description Where mounts are: nothing below these is in the image. */
             mounts: string[];
+            /** @description What package managers have installed beyond the image. */
+            packages?: components["schemas"]["Packages"];
             /** @description Files that look as if they hold a secret. */
             secrets: string[];
             /** @description What this was compared with: the image, or the last save of the same instance. */
@@ -1906,6 +1924,25 @@ export interface components {
             expires_at: string;
             url: string;
         };
+        /** @description A package that is new, or of another version than in the image. */
+        Package: {
+            /** @description The environment that it is in, such as `/opt/conda` or `/root/venv`; left out for the system's own. */
+            at?: string | null;
+            /** @example numpy */
+            name: string;
+            /** @example 2.1.0 */
+            version: string;
+        };
+        /** @description What is installed in an instance beyond the image that it was made from, by who installed it. */
+        Packages: {
+            /** @description By apt and dpkg. */
+            apt?: components["schemas"]["Package"][];
+            conda?: components["schemas"]["Package"][];
+            /** @description By pip and its like. */
+            pip?: components["schemas"]["Package"][];
+            /** @description What dpkg had in the image and has no more. */
+            removed?: string[];
+        };
         /** @description One page of a listing. */
         Page_Announcement: {
             items: {
@@ -2340,6 +2377,16 @@ export interface components {
             /** Format: date-time */
             until: string;
         };
+        /** @description How an image like a saved one could be made. */
+        Recipe: {
+            /**
+             * @description A Dockerfile from the image's parent and the packages beyond it. Files that no package manager knows of are not
+             *     in it.
+             */
+            dockerfile: string;
+            /** @description One line for each package: who installs it, its name and its version. */
+            lock: string[];
+        };
         /** @description The body of a rerun. */
         RerunJob: {
             /** @description The new job's name; the old one's with a number when absent. */
@@ -2432,6 +2479,11 @@ export interface components {
             added_bytes: number;
             /** @description What it is, once it is whole: `sha256:…`. */
             digest?: string | null;
+            /**
+             * Format: int64
+             * @description For how long the instance stood still while it was saved.
+             */
+            frozen_ms?: number;
             id: components["schemas"]["ImageId"];
             instance?: components["schemas"]["InstanceName"] | null;
             /** Format: int32 */
@@ -3541,6 +3593,54 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    image_dockerfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the reference */
+                image: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description how an image like it could be made from its parent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Recipe"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `bad_value`: nobody knows what was installed in it */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7223,7 +7323,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description a random password, shown this once; sessions and tokens have ended */
+            /** @description a random password, shown this once; sessions, tokens and SSH keys have ended */
             200: {
                 headers: {
                     [name: string]: unknown;
