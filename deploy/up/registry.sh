@@ -16,8 +16,7 @@ command -v docker-registry >/dev/null || "$here/packages.sh" docker-registry
 # shellcheck disable=SC2174  # only the folder itself is closed to others
 mkdir -p -m 700 "$folder"
 if [[ ! -s $password ]]; then
-  mkdir -p -m 700 "$(dirname "$password")"
-  (umask 077 && head -c 24 /dev/urandom | base64 >"$password.new")
+  (umask 077 && mkdir -p "$(dirname "$password")" && head -c 24 /dev/urandom | base64 >"$password.new")
   mv "$password.new" "$password"
 fi
 # Long and random as it is, the hash can be a cheap one: it is asked for with every request.

@@ -1,3 +1,4 @@
+#!/bin/sh
 # A package for dpkg and one for pip, made here so that no network is needed.
 set -e
 mkdir -p /tmp/deb/DEBIAN
