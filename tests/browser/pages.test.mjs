@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import test from 'node:test'
+import { describe, test } from 'node:test'
 
 import { inBrowser, signIn, site } from './browser.mjs'
 
@@ -64,32 +64,35 @@ async function look(page, path) {
   return found.map((problem) => `${path}: ${problem}`)
 }
 
-for (const language of ['zh-CN', 'en']) {
-  for (const scheme of ['light', 'dark']) {
-    test(`every page: ${language}, ${scheme}`, async () => {
-      await inBrowser(
-        `pages-${language}-${scheme}`,
-        { locale: 'en-GB', gatewayGoes: false },
-        async (page, shoot) => {
-          await signIn(page)
-          await page.evaluate(
-            ([language, scheme]) => {
-              localStorage.setItem('berth.language', language)
-              localStorage.setItem('berth.color-scheme', scheme)
-            },
-            [language, scheme],
-          )
-          const problems = []
-          for (const [size, viewport] of Object.entries(SIZES)) {
-            await page.setViewportSize(viewport)
-            for (const path of PAGES) {
-              problems.push(...(await look(page, path)).map((problem) => `${size} ${problem}`))
-              await shoot(`${size}${path.replaceAll(/[/?=]/g, '-')}`)
+// Two browsers at a time: all of them one after the other take as long as everything else together.
+describe('every page', { concurrency: 2 }, () => {
+  for (const language of ['zh-CN', 'en']) {
+    for (const scheme of ['light', 'dark']) {
+      test(`${language}, ${scheme}`, async () => {
+        await inBrowser(
+          `pages-${language}-${scheme}`,
+          { locale: 'en-GB', gatewayGoes: false },
+          async (page, shoot) => {
+            await signIn(page)
+            await page.evaluate(
+              ([language, scheme]) => {
+                localStorage.setItem('berth.language', language)
+                localStorage.setItem('berth.color-scheme', scheme)
+              },
+              [language, scheme],
+            )
+            const problems = []
+            for (const [size, viewport] of Object.entries(SIZES)) {
+              await page.setViewportSize(viewport)
+              for (const path of PAGES) {
+                problems.push(...(await look(page, path)).map((problem) => `${size} ${problem}`))
+                await shoot(`${size}${path.replaceAll(/[/?=]/g, '-')}`)
+              }
             }
-          }
-          assert.deepEqual(problems, [])
-        },
-      )
-    })
+            assert.deepEqual(problems, [])
+          },
+        )
+      })
+    }
   }
-}
+})

@@ -12,9 +12,11 @@ impl App {
     /// All of them, with who has which as far as the caller may know that.
     pub(crate) async fn gpus(&self, caller: &Caller) -> Result<Vec<Gpu>, Error> {
         // What the last round heard is too old to say how busy one is, but better than nothing.
-        let Some(node) = self.cluster.envd.node().await.ok().or_else(|| self.cluster.node()) else {
-            return Ok(Vec::new());
-        };
+        if let Ok(node) = self.cluster.envd.node().await {
+            // The queue is to know no less than people see.
+            self.cluster.note_node(node);
+        }
+        let Some(node) = self.cluster.node() else { return Ok(Vec::new()) };
         let mut held: HashMap<String, _> =
             self.store.held_cards().await?.into_iter().map(|held| (held.card.clone(), held)).collect();
         let gpu = |card: CardReport| {
