@@ -19,6 +19,8 @@ DATA=$OBJ/$DATANAME
 COPY=$OBJ/copy
 RESULT=0
 export SRC
+# Folders that are made on this side are written to from the other, by whoever the image's user is.
+umask 000
 
 cat >"$OBJ/ssh_proxy" <<END
 Host *
