@@ -134,13 +134,17 @@ export async function signalled(name) {
   }
 }
 
-/** What the terminal shows, line by line. */
-export async function terminalShows(page, line) {
-  await page.waitForFunction((line) => {
-    const rows = [...document.querySelectorAll('.xterm-rows > div')]
-    // A terminal fills the rest of its lines with no-break spaces.
-    return rows.some((row) => row.textContent.replaceAll('\u00a0', ' ').trim() === line)
-  }, line)
+/** Waits until the terminal shows a line, or with `within` a line that holds the text. */
+export async function terminalShows(page, line, { within = false } = {}) {
+  await page.waitForFunction(
+    ([line, within]) => {
+      const rows = [...document.querySelectorAll('.xterm-rows > div')]
+      // A terminal fills the rest of its lines with no-break spaces.
+      const texts = rows.map((row) => row.textContent.replaceAll('\u00a0', ' ').trim())
+      return texts.some((text) => (within ? text.includes(line) : text === line))
+    },
+    [line, within],
+  )
 }
 
 /** The framed app of that title, once it is there. */

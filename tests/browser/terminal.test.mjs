@@ -37,6 +37,8 @@ test('a terminal takes Chinese, pasted text, another size and Ctrl-C', async () 
     await page.keyboard.type('echo ')
     await typing.send('Input.imeSetComposition', { text: 'ni hao', selectionStart: 6, selectionEnd: 6 })
     await typing.send('Input.insertText', { text: '你好，世界' })
+    // The terminal takes it up a moment later; people press Enter when they see it.
+    await terminalShows(page, '你好，世界', { within: true })
     await page.keyboard.press('Enter')
     await terminalShows(page, '你好，世界')
     await shoot('1-chinese')
