@@ -88,6 +88,8 @@ make_own_base() {
 choose_base() {
   base=$public_base
   if exists "$base" || pull_public_base; then return; fi
+  # Another base would be built on in its name.
+  [[ -z ${BERTH_BASE:-} ]] || fail "no registry gives $base, and BERTH_BASE asks for it; pull or load it first"
   base=$own_base
   make_own_base
 }

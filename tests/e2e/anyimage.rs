@@ -220,3 +220,15 @@ async fn an_image_with_a_c_library_of_2016() {
     let image = LocalImage::of_archive("old-glibc", &archive, &[]);
     Kind { reference: image.reference(), prefix: &[], has_shell: true, user: (0, 0) }.walk().await;
 }
+
+/// What is built on another base than the one that was asked for would carry its name.
+#[test]
+fn a_base_that_was_asked_for_is_never_replaced() {
+    let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../images/build.sh");
+    let mut build = std::process::Command::new(build);
+    // Nothing listens there.
+    build.arg("base").env("BERTH_BASE", "127.0.0.1:1/none:1").env("BERTH_TAG", "of-no-base");
+    let ended = build.output().or_fail("run a script");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(!ended.status.success() && said.contains("BERTH_BASE asks for it"), "{said}");
+}

@@ -24,6 +24,7 @@ mod ssh_bad;
 mod ssh_clients;
 mod ssh_load;
 mod ssh_waiting;
+mod tasks;
 mod terminals;
 mod upgrade;
 mod usage;

@@ -150,6 +150,12 @@ impl Slug {
         format!("{kept}-{:06x}", mark & 0x00ff_ffff)
     }
 
+    /// The slug that somebody means by the name of an instance or a task, or by a slug.
+    pub fn meant(text: &str) -> Option<Self> {
+        let name = InstanceName::within(text, InstanceName::MADE_MAX);
+        name.map(|name| name.slug()).or_else(|_| text.parse()).ok()
+    }
+
     /// The slug of a job.
     pub fn of_job(name: &str) -> Self {
         Self(Self::made(name, InstanceName::MAX))
@@ -319,6 +325,8 @@ mod tests {
         let task = Slug::of_task(&long[0], "a_role_with_a_very_long_name", 99_999);
         assert_eq!(task.as_str().parse(), Ok(task.clone()));
         assert!(InstanceName::try_from(InstanceName::of_task(&task).to_string()).is_ok());
+        assert_eq!(Slug::meant(InstanceName::of_task(&task).as_str()), Some(task.clone()));
+        assert_eq!(Slug::meant(task.as_str()), Some(task));
         assert_eq!(Slug::of_task(&Slug::of_job("t"), "ps.1", 0).as_str(), "t-ps-1-0");
     }
 

@@ -153,10 +153,14 @@ impl App {
         let waits = matches!(row.status, Status::Waiting { .. });
         // Those that it had last are what it gets first when it starts again, but they are not its own meanwhile.
         let is_held = row.goal == Goal::Running && !waits;
+        let starts_again = row.starts_again();
         let status = self.cluster.seen(row.status);
         let mut actions = status.actions();
         if row.job.is_some() {
             actions.retain(|&action| policy::fits_a_task(action));
+        }
+        if !starts_again {
+            actions.retain(|&action| action != Action::Start);
         }
         Instance {
             queue: waits.then(|| self.places.of(row.id.as_str())).flatten(),
@@ -214,8 +218,7 @@ impl App {
     async fn open_kept_task(&self, caller: &Caller, row: InstanceRow) -> Result<Instance, Error> {
         let grant = policy::grant(caller, row, Action::Start)?;
         let row = grant.instance();
-        let job = row.job.clone().ok_or_else(|| not_found(row.name.as_str()))?;
-        if self.store.job(&job).await?.is_none_or(|job| job.kept_until.is_none()) {
+        if !row.starts_again() {
             return Err(Error::Forbidden { why: "the files of this task were not kept" });
         }
         let spec =
@@ -278,7 +281,7 @@ impl App {
             self.store
                 .instance_by_slug(caller.user.id, &task_slug(job, task).ok_or_else(|| not_found(name))?)
                 .await?
-        } else if let Some(slug) = slug_of(name) {
+        } else if let Some(slug) = Slug::meant(name) {
             self.store.instance_by_slug(caller.user.id, &slug).await?
         } else {
             None
@@ -321,10 +324,6 @@ pub(super) fn same_image(one: &str, other: &str) -> bool {
 fn task_slug(job: &str, task: &str) -> Option<Slug> {
     let (role, index) = task.rsplit_once('/').unwrap_or((task, "0"));
     Some(Slug::of_task(&Slug::of_job(job), role, index.parse().ok()?))
-}
-
-fn slug_of(name: &str) -> Option<Slug> {
-    name.parse::<InstanceName>().map(|name| name.slug()).or_else(|_| name.parse::<Slug>()).ok()
 }
 
 fn not_found(name: &str) -> Error {

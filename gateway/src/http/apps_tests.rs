@@ -364,6 +364,26 @@ async fn an_app_is_started_by_its_first_visit_and_its_page_says_how_it_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_app_that_has_moved_to_another_port_is_found_there_at_once() {
+    let stage = Stage::set().await;
+    let (host, cookie) = (stage.host("tensorboard"), stage.entered("tensorboard").await);
+    for text in ["first", "other"] {
+        let (listener, port) = program().await;
+        *stage.report.lock().unwrap() = Some(report(AppState::Ready, port.parse().ok()));
+        let app = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let seen = head(&mut stream).await;
+            let answer = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\n{text}");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            seen
+        };
+        let (answer, seen) = tokio::join!(stage.get(&host, "/data?x", &cookie), app);
+        assert!(answer.ends_with(text), "{answer}");
+        assert!(seen.starts_with("GET /data?x HTTP/1.1\r\n"), "{seen}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_stream_both_ways_at_the_receivers_pace() {
     let stage = Stage::set().await;
     let (listener, port) = program().await;

@@ -45,6 +45,10 @@ const IDLE_LIMIT: Duration = Duration::from_mins(2);
 /// How often a silent HTTP/2 client is asked whether it is there, and how long it may take to say so.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 const PING_LIMIT: Duration = Duration::from_secs(20);
+/// After how long a silence the kernel asks whether a client is there, how often then, and how many times in vain.
+const KEEPALIVE_AFTER: Duration = Duration::from_mins(1);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const KEEPALIVES_MAX: u32 = 4;
 /// Requests at once on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 128;
 /// Streams of one HTTP/2 connection that were reset before anyone looked at them; past this it is closed.
@@ -125,9 +129,24 @@ impl Door {
     }
 
     fn share<A>(self, tasks: Tasks, answer: A) -> (TcpListener, Arc<Shared<A>>) {
+        if let Err(error) = prepare(&self.listener) {
+            tracing::warn!(%error, "connections of clients that vanish may stay open");
+        }
         let places = Arc::new(Semaphore::new(self.limits.connections_max));
         (self.listener, Arc::new(Shared { front: self.front, limits: self.limits, tasks, places, answer }))
     }
+}
+
+/// Sets what the connections of a listener begin with: they inherit it, and none of them is asked for it again. Whoever
+/// has vanished without a word is noticed also where nobody speaks, as on a WebSocket of a silent app.
+fn prepare(listener: &TcpListener) -> std::io::Result<()> {
+    use rustix::net::sockopt;
+    sockopt::set_tcp_nodelay(listener, true)?;
+    sockopt::set_socket_keepalive(listener, true)?;
+    sockopt::set_tcp_keepidle(listener, KEEPALIVE_AFTER)?;
+    sockopt::set_tcp_keepintvl(listener, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(listener, KEEPALIVES_MAX)?;
+    Ok(())
 }
 
 impl<A, F, B> Shared<A>
@@ -164,7 +183,6 @@ where
     }
 
     async fn connection(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
-        let _ = stream.set_nodelay(true);
         let greeting = timeout(self.limits.handshake_limit, async {
             let certificates = match &self.front {
                 Front::Plain => return Ok(Greeted::Plain(stream)),

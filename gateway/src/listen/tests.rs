@@ -281,3 +281,17 @@ async fn an_answer_is_not_lost_with_an_unread_body() {
     assert!(answer.into_body().collect().await.is_ok());
     site.end().await;
 }
+
+#[tokio::test]
+async fn a_client_that_vanishes_is_noticed_by_the_kernel() {
+    use rustix::net::sockopt;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    prepare(&listener).unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap());
+    let (_client, accepted) = tokio::join!(client, listener.accept());
+    let (stream, _) = accepted.unwrap();
+    assert!(sockopt::socket_keepalive(&stream).unwrap() && sockopt::tcp_nodelay(&stream).unwrap());
+    let silence =
+        sockopt::tcp_keepidle(&stream).unwrap() + sockopt::tcp_keepintvl(&stream).unwrap() * KEEPALIVES_MAX;
+    assert_eq!((silence, sockopt::tcp_keepcnt(&stream).unwrap()), (Duration::from_mins(2), KEEPALIVES_MAX));
+}

@@ -73,7 +73,7 @@ impl Proxy {
         let instance = &visitor.session.instance;
         let target = Target { user: instance.user_id, instance: instance.id.clone(), port };
         let request = Request::from_parts(head, body);
-        let mut response = match self.send(visitor, target, request).await {
+        let mut response = match self.send_after(visit, visitor, target, request).await? {
             Ok(response) => response,
             Err(no_answer) => return Ok(Err(no_answer)),
         };
@@ -107,14 +107,34 @@ impl Proxy {
         }
     }
 
+    /// Sends a request, once more where the app has moved to another port since it was looked at.
+    async fn send_after(
+        &self,
+        visit: &Visit,
+        visitor: &Visitor,
+        target: Target,
+        request: Request<RequestBody>,
+    ) -> Result<Result<Response<AppBody>, NoAnswer>, Error> {
+        let mut unsent = None;
+        let sent = self.send(visitor, target.clone(), request, &mut unsent).await;
+        if let (Err(NoAnswer::NothingListens), Some(request)) = (&sent, unsent.take())
+            && let Some(port) = self.moved_from(target.port, visit.language, visitor).await?
+        {
+            return Ok(self.send(visitor, Target { port, ..target }, request, &mut unsent).await);
+        }
+        Ok(sent)
+    }
+
     /// Waits for the answer, for as long as the visitor may see it.
     async fn send(
         &self,
         visitor: &Visitor,
         target: Target,
         request: Request<RequestBody>,
+        unsent: &mut Option<Request<RequestBody>>,
     ) -> Result<Response<AppBody>, NoAnswer> {
-        let mut sending = pin!(self.upstreams.send(&self.app.agents, &self.app.tasks, target, request));
+        let (agents, tasks) = (&self.app.agents, &self.app.tasks);
+        let mut sending = pin!(self.upstreams.send(agents, tasks, target, request, unsent));
         if let Ok(answered) = tokio::time::timeout(SOON, &mut sending).await {
             return answered;
         }

@@ -118,8 +118,8 @@ impl Proxy {
         let origin = Origin { source: visit.from.ip(), request_id: String::new() };
         let caller = Caller { user, key: Key::Session { hash: visitor.key }, origin };
         match self.app.start_instance(&caller, instance.id.as_str()).await {
-            // It has been started meanwhile, by this button or by another.
-            Ok(_) | Err(Error::WrongState { .. }) => Ok(()),
+            // It has been started meanwhile, by this button or by another; or it never starts again. The page says which.
+            Ok(_) | Err(Error::WrongState { .. } | Error::Forbidden { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }

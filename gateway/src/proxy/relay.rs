@@ -81,6 +81,8 @@ impl Flow {
                 }
                 self.kept.advance(written);
             }
+            // Empty bytes still hold on to the buffer that they are a part of, for as long as the connection lives.
+            self.kept = Bytes::new();
             match self.state {
                 State::Open => ready!(self.carry(context, from, to))?,
                 State::Flushing => {
@@ -135,6 +137,26 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
     use super::*;
+
+    #[tokio::test]
+    async fn an_idle_relay_holds_nothing_of_what_it_was_given() {
+        let (mut browser, near) = duplex(1000);
+        let (far, mut app) = duplex(1000);
+        let buffers = [vec![1_u8; 8192], Vec::new()].map(std::sync::Arc::<[u8]>::from);
+        let [full, empty] = buffers.each_ref().map(|buffer| Bytes::from_owner(std::sync::Arc::clone(buffer)));
+        let talk = async {
+            let mut seen = vec![0; 8192];
+            app.read_exact(&mut seen).await.unwrap();
+            // An answer that came back was carried after all that was there before.
+            app.write_all(b"x").await.unwrap();
+            browser.read_u8().await.unwrap();
+            assert_eq!(buffers.each_ref().map(std::sync::Arc::strong_count), [1, 1]);
+        };
+        tokio::select! {
+            ended = relay(near, far, full, empty) => panic!("{ended:?}"),
+            () = talk => {}
+        }
+    }
 
     #[tokio::test]
     async fn both_ways_at_once_with_small_windows_and_half_closes() {

@@ -90,6 +90,24 @@ impl Proxy {
         })
     }
 
+    /// The port at which an app is now, if that is not the one that was believed.
+    pub(super) async fn moved_from(
+        &self,
+        port: u16,
+        language: Language,
+        visitor: &Visitor,
+    ) -> Result<Option<u16>, Error> {
+        let app = visitor.session.app;
+        if matches!(app, AppName::Port(_)) {
+            return Ok(None);
+        }
+        let now = self.look(language, visitor, false).await?.ok().filter(|&now| now != port);
+        if let Some(now) = now {
+            self.known.note((visitor.session.instance.id.clone(), app), now);
+        }
+        Ok(now)
+    }
+
     /// What to say when an app did not answer.
     pub(super) async fn why_not(
         &self,
@@ -121,7 +139,7 @@ impl Proxy {
 
     fn of_instance(&self, language: Language, visitor: &Visitor) -> View {
         let status = self.app.cluster.seen(visitor.session.instance.status.clone());
-        View::of_instance(language, &status, true)
+        View::of_instance(language, &status, visitor.session.instance.starts_again())
     }
 
     /// Asks the agent; `start` starts what is stopped.

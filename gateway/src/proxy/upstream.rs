@@ -83,13 +83,14 @@ impl Default for Upstreams {
 }
 
 impl Upstreams {
-    /// Sends a request over a connection that is free, or a new one.
+    /// Sends a request over a connection that is free, or a new one. What was not sent is put back into `unsent`.
     pub(super) async fn send(
         self: &Arc<Self>,
         agents: &Agents,
         tasks: &Tasks,
         target: Target,
         mut request: Request<RequestBody>,
+        unsent: &mut Option<Request<RequestBody>>,
     ) -> Result<Response<AppBody>, NoAnswer> {
         let reusable = super::headers::upgrade_of(request.headers()).is_none();
         while reusable && let Some(mut sender) = self.free(&target) {
@@ -102,7 +103,13 @@ impl Upstreams {
                 },
             }
         }
-        let mut sender = connect(agents, tasks, &target).await?;
+        let mut sender = match connect(agents, tasks, &target).await {
+            Ok(sender) => sender,
+            Err(no_answer) => {
+                *unsent = Some(request);
+                return Err(no_answer);
+            }
+        };
         let response = sender.send_request(request).await.map_err(NoAnswer::Broken)?;
         Ok(self.answered(target, sender, response))
     }

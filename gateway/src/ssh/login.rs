@@ -1,6 +1,6 @@
 //! What stands before the `@`: `alice+train`, `alice`, or `train` when the key tells whose it is.
 
-use gateway_api::{InstanceId, InstanceName, Slug, UserName};
+use gateway_api::{InstanceId, Slug, UserName};
 
 /// Where somebody wants to go, and as whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Login {
 }
 
 fn is_instance(text: &str) -> bool {
-    text.parse::<InstanceName>().is_ok() || text.parse::<Slug>().is_ok() || text.parse::<InstanceId>().is_ok()
+    Slug::meant(text).is_some() || text.parse::<InstanceId>().is_ok()
 }
 
 #[cfg(test)]
@@ -72,6 +72,7 @@ mod tests {
         check("alice+train", "alice", Some("train"));
         check("alice+train-1", "alice", Some("train-1"));
         check("alice+Train_1", "alice", Some("Train_1"));
+        check("alice+resnet50_imagenet_ablation_main_0", "alice", Some("resnet50_imagenet_ablation_main_0"));
         check("alice", "alice", None);
         check("train", "train", Some("train"));
         check("Train_1", "Train_1", Some("Train_1"));

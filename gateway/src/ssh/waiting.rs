@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use gateway_api::{Action, Instance};
+use gateway_api::{Action, Instance, Status};
 use tokio::time::timeout;
 
 use super::{
@@ -44,6 +44,8 @@ enum Now {
     Passes(Instance),
     /// Somebody has to start it.
     Rests(Instance),
+    /// It has ended, and nobody can start it again.
+    Over(Instance),
 }
 
 async fn look(shared: &Shared, target: &str) -> Result<Now, Error> {
@@ -54,8 +56,14 @@ async fn look(shared: &Shared, target: &str) -> Result<Now, Error> {
         Err(error) => return Err(error),
     }
     let instance = shared.app.instance(&signed.caller, target).await?;
-    let rests = instance.status.allows(Action::Start) && !instance.status.is_passing();
-    Ok(if rests { Now::Rests(instance) } else { Now::Passes(instance) })
+    // One that runs has begun to since it was asked.
+    Ok(if instance.status.is_passing() || matches!(instance.status, Status::Running { .. }) {
+        Now::Passes(instance)
+    } else if instance.actions.contains(&Action::Start) {
+        Now::Rests(instance)
+    } else {
+        Now::Over(instance)
+    })
 }
 
 async fn start(shared: &Shared, target: &str) -> Result<(), Error> {
@@ -86,6 +94,7 @@ pub(super) async fn enter(
                 let quiet = shown.is_empty() || outbox.stdout("\r\n").await.is_ok();
                 return Ok(if quiet { Entry::Open(Box::new(grant)) } else { Entry::Declined });
             }
+            Now::Over(instance) => return Ok(Entry::Refused(words.is_over(&instance))),
             // It was started, and has ended or failed at once: again and again would be no better.
             Now::Rests(instance) if started => return Ok(Entry::Refused(words.not_running(&instance))),
             Now::Rests(instance) => {
@@ -126,6 +135,7 @@ pub(super) async fn enter_quietly(shared: &Shared, target: &str, words: Words) -
     loop {
         let instance = match look(shared, target).await? {
             Now::Runs(grant) => return Ok(Entry::Open(Box::new(grant))),
+            Now::Over(instance) => return Ok(Entry::Refused(words.is_over(&instance))),
             Now::Rests(instance) if instance.auto_start && !started => {
                 start(shared, target).await?;
                 started = true;

@@ -94,6 +94,15 @@ impl Words {
         }
     }
 
+    /// Why nobody gets into a task any more.
+    pub(super) fn is_over(self, instance: &Instance) -> String {
+        let now = self.describe(instance);
+        match self.0 {
+            English => format!("{now}, and the files of this task were not kept"),
+            Chinese => format!("{now}，且该任务的文件未保留"),
+        }
+    }
+
     pub(super) fn took_too_long(self, instance: &Instance) -> String {
         let now = self.describe(instance);
         match self.0 {

@@ -31,7 +31,16 @@ pub(crate) struct InstanceRow {
     pub(crate) auto_start: bool,
     /// The job that it is a task of.
     pub(crate) job: Option<JobId>,
+    /// A task that has ended and whose files were kept.
+    pub(crate) is_kept: bool,
     pub(crate) created_at: Timestamp,
+}
+
+impl InstanceRow {
+    /// Whether it can be started when it has ended: a task only to look around in what was kept of it.
+    pub(crate) fn starts_again(&self) -> bool {
+        self.job.is_none() || self.is_kept
+    }
 }
 
 /// What the cluster reports of an instance.
@@ -60,7 +69,8 @@ pub(crate) struct NewInstance<'a> {
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "select instances.*, users.name as user_name, users.home as user_home, users.group_id
+            "select instances.*, users.name as user_name, users.home as user_home, users.group_id,
+                    exists (select 1 from jobs where jobs.id = job_id and kept_until is not null) as is_kept
              from instances join users on users.id = instances.user_id ",
             $rest
         )
@@ -319,6 +329,7 @@ fn instance(row: &SqliteRow) -> Result<InstanceRow, StoreError> {
         status: readable(serde_json::from_str(text("status")?))?,
         auto_start: row.try_get("auto_start")?,
         job: row.try_get::<Option<&str>, _>("job_id")?.map(|id| readable(id.parse())).transpose()?,
+        is_kept: row.try_get("is_kept")?,
         created_at: time(row.try_get("created_at")?)?,
     })
 }
