@@ -7,12 +7,15 @@ import { imagesQuery } from './site'
 import type { ChangeImage, Changes, Image, SaveInstance } from './types'
 
 /** What a save would put into an image. Walking the files takes a while. */
-export function changesQuery(instance: string) {
+export function changesQuery(instance: string, exclude?: readonly string[]) {
   return queryOptions({
-    queryKey: ['changes', instance],
+    queryKey: ['changes', instance, exclude ?? null],
     queryFn: async ({ signal }): Promise<Changes> =>
       dataOf(
-        await api.GET('/api/v1/instances/{name}/changes', { params: { path: { name: instance } }, signal }),
+        await api.GET('/api/v1/instances/{name}/changes', {
+          params: { path: { name: instance }, query: exclude ? { exclude: exclude.join(',') } : {} },
+          signal,
+        }),
       ),
     staleTime: 0,
     gcTime: 0,

@@ -2,9 +2,9 @@
 
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
-import { api, dataOf } from './client'
+import { ApiError, api, dataOf } from './client'
 import { noteState } from './start-clock'
-import type { CreateInstance, Instance } from './types'
+import type { CreateInstance, DryRun, Instance } from './types'
 
 /** What can be asked of an existing instance with one request. */
 export type Request = 'start' | 'stop' | 'restart' | 'delete'
@@ -40,6 +40,18 @@ export async function createInstance(request: CreateInstance): Promise<Instance>
   const instance = dataOf(await api.POST('/api/v1/instances', { body: request }))
   noteState(instance)
   return instance
+}
+
+/** What would become of it; an error is what is wrong with it. */
+export function dryRunInstanceQuery(wanted: CreateInstance) {
+  return queryOptions({
+    queryKey: ['instance-dry-run', wanted],
+    queryFn: async ({ signal }): Promise<DryRun> =>
+      dataOf(await api.POST('/api/v1/instances:dryRun', { body: wanted, signal })),
+    retry: (failures, error) => failures < 2 && error instanceof ApiError && error.status === 0,
+    staleTime: 5_000,
+    refetchInterval: false,
+  })
 }
 
 /** Asks by id: a name could meanwhile stand for another instance. */

@@ -1,9 +1,10 @@
 // @vitest-environment happy-dom
-import { QueryClient } from '@tanstack/react-query'
-import { describe, expect, test } from 'vitest'
+import { QueryClient, QueryObserver } from '@tanstack/react-query'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import { EventParser } from './event-stream'
 import { instanceChanged, instanceDeleted, instanceQuery, instancesQuery, withInstance } from './instances'
+import { Live } from './live'
 import type { Instance } from './types'
 
 function instance(id: string, created: string, state: 'running' | 'stopping' = 'running'): Instance {
@@ -70,4 +71,33 @@ test('events reach the list and the page, and nothing that was never asked for',
   instanceDeleted(cache, 'a')
   expect(cache.getQueryData(instancesQuery.queryKey)).toEqual([first])
   expect(cache.getQueryState(instanceQuery('a').queryKey)?.isInvalidated).toBe(true)
+})
+
+describe('a stream that is lost', () => {
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.unstubAllGlobals()
+  })
+
+  test('makes the views that are open poll, though nothing else changes', async () => {
+    vi.useFakeTimers()
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('no network')))
+    const cache = new QueryClient()
+    const live = new Live(cache)
+    const read = vi.fn<() => Promise<number>>().mockResolvedValue(1)
+    const view = new QueryObserver(cache, {
+      queryKey: ['view'],
+      queryFn: read,
+      refetchInterval: () => (live.current() === 'lost' ? 5_000 : false),
+    })
+    const leave = view.subscribe(() => undefined)
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(read).toHaveBeenCalledTimes(1)
+    const stop = live.start()
+    await vi.advanceTimersByTimeAsync(16_000)
+    expect(live.current()).toBe('lost')
+    expect(read.mock.calls.length).toBeGreaterThanOrEqual(3)
+    stop()
+    leave()
+  })
 })

@@ -39,6 +39,13 @@ function hasId(value: unknown): value is { id: string } {
   return typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'string'
 }
 
+/** Asks every view anew how often it is to be read: nobody else tells it that the stream is lost. */
+function reconsiderPolling(cache: QueryClient) {
+  for (const query of cache.getQueryCache().getAll()) {
+    for (const observer of query.observers) observer.setOptions(observer.options)
+  }
+}
+
 export class Live {
   private state: LiveState = 'connecting'
   private readonly listeners = new Set<() => void>()
@@ -85,6 +92,7 @@ export class Live {
   private become(state: LiveState) {
     if (state === this.state) return
     this.state = state
+    reconsiderPolling(this.cache)
     for (const listener of this.listeners) listener()
   }
 

@@ -34,7 +34,8 @@ export function AuditList({ whose, filter, about }: Props) {
           heading="act"
           columns={[
             { id: 'act', header: t('audit.act'), cell: (line) => <Act line={line} /> },
-            ...(whose === 'own'
+            // Of something of one's own it is told who did it: that may have been somebody else.
+            ...(whose === 'own' && !about
               ? []
               : [
                   {

@@ -10,6 +10,7 @@ import { LogView } from '../ui/log-view'
 import { LINE_LIMIT, type LogLines } from '../util/log-lines'
 import { cutAtMatches } from '../util/log-search'
 import { Trouble } from './trouble'
+import { useTyped } from './use-typed'
 
 /** Of a log without end, what is still worth carrying away. */
 const DOWNLOAD_LINES = 1_000_000
@@ -122,6 +123,7 @@ function LogSearch({ find, count, current = 0, onCurrent }: SearchProps) {
     onCurrent(0)
     void navigate({ to: '.', search: (before) => ({ ...before, find: text || undefined }), replace: true })
   }
+  const [typed, type] = useTyped(find, look)
   const step = (by: number) => count > 0 && onCurrent((current + by + count) % count)
   return (
     <Group gap={4} wrap="nowrap">
@@ -129,10 +131,10 @@ function LogSearch({ find, count, current = 0, onCurrent }: SearchProps) {
         size="xs"
         aria-label={t('logs.find')}
         placeholder={t('logs.find')}
-        value={find}
+        value={typed}
         spellCheck={false}
         leftSection={<IconSearch size={14} />}
-        onChange={(event) => look(event.currentTarget.value)}
+        onChange={(event) => type(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === 'Enter' && !event.nativeEvent.isComposing) step(event.shiftKey ? -1 : 1)
         }}

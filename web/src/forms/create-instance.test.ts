@@ -1,6 +1,7 @@
 import i18next from 'i18next'
 import { beforeAll, describe, expect, test } from 'vitest'
 
+import type { Instance } from '../api/types'
 import { resources as en } from '../i18n/en'
 import { GIB } from '../util/format'
 import {
@@ -9,7 +10,9 @@ import {
   type CreateValues,
   requestFrom,
   slugOf,
+  specOf,
   startingValues,
+  valuesLike,
 } from './create-instance'
 
 const largest = { cpus: 8, memoryBytes: 32 * GIB, gpus: 2 }
@@ -69,6 +72,30 @@ test('the request holds what was filled in, and nothing else', () => {
     command: ['sh', '-c', 'a b'],
     env: { K: 'v' },
   })
+})
+
+test('a clone is as its source was, but for the name', () => {
+  const source: Instance = {
+    id: 'ins_1',
+    name: 'train',
+    slug: 'train',
+    user: 'alice',
+    image: 'base',
+    cpus: 2,
+    gpus: 2,
+    gpu_model: 'RTX 3090',
+    memory_bytes: GIB,
+    shm_bytes: GIB,
+    env: { A: '1' },
+    command: ['sh', '-c', 'a b'],
+    auto_start: true,
+    goal: 'running',
+    status: { state: 'starting' },
+    actions: [],
+    created_at: '2026-01-01',
+  }
+  expect(requestFrom(valuesLike(source))).toEqual({ ...specOf(source), name: 'train_2' })
+  expect(specOf(source)).toMatchObject({ gpu_model: 'RTX 3090', auto_start: true })
 })
 
 describe('slugOf', () => {

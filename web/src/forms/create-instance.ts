@@ -23,8 +23,12 @@ export interface CreateValues {
   memoryGib: number | string
   shmGib: number | string
   gpus: number | string
+  /** Empty for any. */
+  gpuModel: string
   env: EnvRow[]
   command: string
+  /** Whether it starts by itself when somebody comes to it. */
+  autoStart: boolean
 }
 
 type Translate = TFunction<'create'>
@@ -42,8 +46,10 @@ export function startingValues(largest: Largest | null, defaultImage: string): C
     memoryGib: memory,
     shmGib: Math.min(1, memory),
     gpus: 0,
+    gpuModel: '',
     env: [],
     command: '',
+    autoStart: false,
   }
 }
 
@@ -55,6 +61,8 @@ export function specOf(instance: Instance): CreateInstance {
     cpus: instance.cpus,
     memory_bytes: instance.memory_bytes,
     gpus: instance.gpus,
+    ...(instance.gpu_model && { gpu_model: instance.gpu_model }),
+    ...(instance.auto_start && { auto_start: true }),
     ...(instance.shm_bytes > 0 && { shm_bytes: instance.shm_bytes }),
     ...(Object.keys(instance.env).length > 0 && { env: instance.env }),
     ...(instance.command.length > 0 && { command: instance.command }),
@@ -70,6 +78,8 @@ export function valuesLike(instance: Instance): CreateValues {
     memoryGib: instance.memory_bytes / GIB,
     shmGib: instance.shm_bytes / GIB,
     gpus: instance.gpus,
+    gpuModel: instance.gpu_model ?? '',
+    autoStart: instance.auto_start ?? false,
     env: Object.entries(instance.env).map(([key, value], id) => ({ id, key, value })),
     command: instance.command.map(quoteWord).join(' '),
   }
@@ -138,6 +148,7 @@ export function createErrors(values: CreateValues, largest: Largest | null, t: T
 
 export function requestFrom(values: CreateValues): CreateInstance {
   const image = values.image.trim()
+  const model = values.gpuModel.trim()
   const shm = Math.round(Number(values.shmGib) * GIB)
   const command = splitWords(values.command) ?? []
   const env = values.env.filter(({ key }) => key !== '').map(({ key, value }) => [key, value])
@@ -147,6 +158,8 @@ export function requestFrom(values: CreateValues): CreateInstance {
     memory_bytes: Math.round(Number(values.memoryGib) * GIB),
     gpus: Number(values.gpus),
     ...(image !== '' && { image }),
+    ...(Number(values.gpus) > 0 && model !== '' && { gpu_model: model }),
+    ...(values.autoStart && { auto_start: true }),
     ...(shm > 0 && { shm_bytes: shm }),
     ...(env.length > 0 && { env: Object.fromEntries(env) }),
     ...(command.length > 0 && { command }),
@@ -168,6 +181,8 @@ export function fieldAt(pointer: string | null | undefined): keyof CreateValues 
       return 'shmGib'
     case 'gpus':
       return 'gpus'
+    case 'gpu_model':
+      return 'gpuModel'
     case 'command':
       return 'command'
     default:

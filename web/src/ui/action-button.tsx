@@ -13,10 +13,12 @@ interface Props {
   /** Only the icon; the label becomes the tooltip. */
   compact?: boolean
   danger?: boolean
+  /** The one thing that most come for. */
+  primary?: boolean
 }
 
 /** A button that says why it is disabled. */
-export function ActionButton({ label, icon: Icon, onClick, reason, busy, compact, danger }: Props) {
+export function ActionButton({ label, icon: Icon, onClick, reason, busy, compact, danger, primary }: Props) {
   const state = {
     'aria-disabled': reason !== undefined || undefined,
     'data-disabled': reason !== undefined || undefined,
@@ -39,7 +41,7 @@ export function ActionButton({ label, icon: Icon, onClick, reason, busy, compact
     </ActionIcon>
   ) : (
     <Button
-      variant="default"
+      variant={primary && reason === undefined ? 'filled' : 'default'}
       size="sm"
       leftSection={<Icon size={18} stroke={1.75} />}
       className={classes.action}

@@ -89,7 +89,7 @@ export function CodeEditor({ label, describedBy, language, text, notes, onChange
   const view = useRef<EditorView | null>(null)
   const told = useRef(onChange)
   const first = useRef(text)
-  const parts = useRef({ language: new Compartment(), look: new Compartment() })
+  const parts = useRef({ language: new Compartment(), look: new Compartment(), names: new Compartment() })
   const dark = useComputedColorScheme('light') === 'dark'
 
   useEffect(() => {
@@ -113,11 +113,8 @@ export function CodeEditor({ label, describedBy, language, text, notes, onChange
           keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
           parts.current.language.of([]),
           parts.current.look.of([]),
-          EditorView.contentAttributes.of({
-            'aria-label': label,
-            spellcheck: 'false',
-            ...(describedBy && { 'aria-describedby': describedBy }),
-          }),
+          parts.current.names.of([]),
+          EditorView.contentAttributes.of({ spellcheck: 'false' }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) told.current(update.state.doc.toString())
           }),
@@ -126,6 +123,14 @@ export function CodeEditor({ label, describedBy, language, text, notes, onChange
     })
     view.current = editor
     return () => editor.destroy()
+  }, [])
+
+  // Another language on the screen must not make another editor: what was typed is in this one.
+  useEffect(() => {
+    const names = { 'aria-label': label, ...(describedBy && { 'aria-describedby': describedBy }) }
+    view.current?.dispatch({
+      effects: parts.current.names.reconfigure(EditorView.contentAttributes.of(names)),
+    })
   }, [label, describedBy])
 
   useEffect(() => {

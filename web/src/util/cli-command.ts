@@ -16,6 +16,8 @@ export function createCommand(request: CreateInstance): string {
   words.push('--cpus', String(request.cpus), '--memory', size(request.memory_bytes))
   if (request.shm_bytes) words.push('--shm', size(request.shm_bytes))
   if (request.gpus) words.push('--gpus', String(request.gpus))
+  if (request.gpu_model) words.push('--gpu-type', quoteWord(request.gpu_model))
+  if (request.auto_start) words.push('--auto-start')
   for (const [key, value] of Object.entries(request.env ?? {}))
     words.push('--env', quoteWord(`${key}=${value}`))
   if (request.command?.length) words.push('--', ...request.command.map(quoteWord))
@@ -76,10 +78,13 @@ export function submitCommand(file: string, name?: string): string {
   return `${words.join(' ')} <<'EOF'\n${file.trimEnd()}\nEOF`
 }
 
-export function saveCommand(instance: string, { name, tag, message, share, stop }: SaveInstance): string {
+export function saveCommand(instance: string, wanted: SaveInstance): string {
+  const { name, tag, message, exclude, share, stop } = wanted
   const words = ['berth', 'save', quoteWord(instance)]
-  // A word alone is a tag; who names the image has to name that too.
-  if (name || tag) words.push(quoteWord(name ? `${name}:${tag || 'TAG'}` : `${tag}`))
+  // A word alone is a tag; a name with nothing behind its colon gets the tag that the gateway makes.
+  if (name || tag) words.push(quoteWord(name ? `${name}:${tag ?? ''}` : `${tag}`))
+  for (const path of exclude ?? []) words.push('--exclude', quoteWord(path))
+  if (exclude?.length === 0) words.push('--everything')
   if (message) words.push('--message', quoteWord(message))
   if (share && share !== 'me') words.push('--share', share)
   if (stop) words.push('--stop')

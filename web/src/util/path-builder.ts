@@ -74,6 +74,18 @@ export function isAdminSection(text: string): text is AdminSection {
   return ADMIN_SECTIONS.some((section) => section === text)
 }
 
+/** Something that pages are about. */
+interface Named {
+  id: string
+  name: string
+}
+
+/** Its name in an address, or the id or name itself. What is called `new` goes by its id: `/new` is the form. */
+function wordOf(which: string | Named): string {
+  if (typeof which === 'string') return encodeURIComponent(which)
+  return encodeURIComponent(which.name.toLowerCase() === 'new' ? which.id : which.name)
+}
+
 export const paths = {
   home: () => '/',
   setup: () => '/setup',
@@ -84,25 +96,23 @@ export const paths = {
   /** The form for a new instance, filled in as another one was made. */
   cloneOf: (name: string) => `/instances/new?from=${encodeURIComponent(name)}`,
   newInstanceOf: (image: string) => `/instances/new?image=${encodeURIComponent(image)}`,
-  instance: (name: string, tab: InstanceTab = 'overview') =>
-    tab === 'overview'
-      ? `/instances/${encodeURIComponent(name)}`
-      : `/instances/${encodeURIComponent(name)}/${tab}`,
+  instance: (which: string | Named, tab: InstanceTab = 'overview') =>
+    tab === 'overview' ? `/instances/${wordOf(which)}` : `/instances/${wordOf(which)}/${tab}`,
   jobs: () => '/jobs',
   newJob: () => '/jobs/new',
   newJobOf: (image: string) => `/jobs/new?image=${encodeURIComponent(image)}`,
   /** The form for a new job, filled with the file of another one. */
   cloneOfJob: (name: string) => `/jobs/new?from=${encodeURIComponent(name)}`,
-  job: (name: string, tab: JobTab = 'overview') =>
-    tab === 'overview' ? `/jobs/${encodeURIComponent(name)}` : `/jobs/${encodeURIComponent(name)}/${tab}`,
+  job: (which: string | Named, tab: JobTab = 'overview') =>
+    tab === 'overview' ? `/jobs/${wordOf(which)}` : `/jobs/${wordOf(which)}/${tab}`,
   jobLog: (name: string, task: string) => `${paths.job(name, 'logs')}?task=${encodeURIComponent(task)}`,
   queue: () => '/queue',
   images: () => '/images',
   cluster: () => '/cluster',
   settings: (section: SettingsSection = 'profile') => `/settings/${section}`,
   admin: (section: AdminSection = 'users') => `/admin/${section}`,
-  tensorboard: (name: string, folder: string) =>
-    `${paths.instance(name, 'tensorboard')}?folder=${encodeURIComponent(folder)}`,
+  tensorboard: (which: Named, folder: string) =>
+    `${paths.instance(which, 'tensorboard')}?folder=${encodeURIComponent(folder)}`,
   /** A page that leads to an app at its own address: a link, so that it can be opened in another tab. */
   enter: (instance: string, app: string, folder?: string) => {
     const search = new URLSearchParams({ instance, app })

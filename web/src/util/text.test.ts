@@ -92,6 +92,10 @@ describe('safeNext stays on this site', () => {
 
 test('names are escaped in paths', () => {
   expect(paths.instance('a/b', 'logs')).toBe('/instances/a%2Fb/logs')
+  expect(paths.instance({ id: 'ins_1', name: 'train' })).toBe('/instances/train')
+  // The form is at `/new`, in whatever case.
+  expect(paths.instance({ id: 'ins_1', name: 'New' }, 'logs')).toBe('/instances/ins_1/logs')
+  expect(paths.job({ id: 'job_1', name: 'new' })).toBe('/jobs/job_1')
 })
 
 describe('the address of an app', () => {

@@ -25,7 +25,8 @@ pub(crate) struct Save {
     /// The instance
     #[arg(value_name = "NAME")]
     instance: String,
-    /// The image's name and tag, or its tag alone [default: the instance's name, and date and time]
+    /// The image's name and tag (`NAME:` for date and time), or its tag alone [default: the instance's name, and date and
+    /// time]
     #[arg(value_name = "[IMAGE:]TAG")]
     tag: Option<String>,
     /// What to remember about it
@@ -145,7 +146,8 @@ pub(crate) async fn save(arguments: Save, session: &Session) -> anyhow::Result<S
     }
     let (name, tag) = match arguments.tag.as_deref().map(|text| text.rsplit_once(':').ok_or(text)) {
         None => (None, None),
-        Some(Ok((name, tag))) => (Some(name.to_owned()), Some(tag.to_owned())),
+        // With nothing behind the colon it gets the tag that nobody chose.
+        Some(Ok((name, tag))) => (Some(name.to_owned()), (!tag.is_empty()).then(|| tag.to_owned())),
         Some(Err(tag)) => (None, Some(tag.to_owned())),
     };
     let (share, stop) = (arguments.share.into(), arguments.stop);

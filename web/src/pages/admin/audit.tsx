@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next'
 
 import { AuditList } from '../../app/audit-list'
 import { ACTS } from '../../app/audit-acts'
+import { useTyped } from '../../app/use-typed'
 
 const SINCE = ['1', '7', '30'] as const
 const DAY_MS = 86_400_000
@@ -14,6 +15,7 @@ export function AuditSection() {
   const { actor, act, days } = useSearch({ strict: false })
   const set = (change: { actor?: string; act?: string; days?: string }) =>
     void navigate({ to: '.', search: (before) => ({ ...before, ...change }), replace: true })
+  const [typed, type] = useTyped(actor ?? '', (text) => set({ actor: text.trim() || undefined }))
   const filtered = actor !== undefined || act !== undefined || days !== undefined
   return (
     <Stack>
@@ -21,10 +23,10 @@ export function AuditSection() {
         <TextInput
           label={t('audit.actor')}
           placeholder={t('audit.anyone')}
-          value={actor ?? ''}
+          value={typed}
           autoCapitalize="none"
           spellCheck={false}
-          onChange={(event) => set({ actor: event.currentTarget.value.trim() || undefined })}
+          onChange={(event) => type(event.currentTarget.value)}
         />
         <Select
           label={t('audit.act')}

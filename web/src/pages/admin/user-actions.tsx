@@ -31,8 +31,10 @@ export function UserActions({ user }: { user: User }) {
   const { enable, restore } = useSimpleActs(user)
   const close = () => setAsked(null)
   const removed = user.state.state === 'removed'
-  const gone = removed ? t('users.is_removed') : undefined
-  const self = me?.name === user.name ? t('users.is_self') : undefined
+  // Leaders see those of their group; only admins change anybody.
+  const admin = me?.role === 'admin' ? undefined : t('users.only_admins')
+  const gone = admin ?? (removed ? t('users.is_removed') : undefined)
+  const self = admin ?? (me?.name === user.name ? t('users.is_self') : undefined)
   return (
     <Group gap={2} wrap="nowrap">
       <ActionButton
@@ -49,12 +51,16 @@ export function UserActions({ user }: { user: User }) {
         reason={gone}
         onClick={() => setAsked('reset')}
       />
-      <QuotaButton owner={{ kind: 'user', name: user.name }} reason={gone} />
+      <QuotaButton
+        owner={{ kind: 'user', name: user.name }}
+        reason={removed ? t('users.is_removed') : undefined}
+      />
       {user.state.state === 'disabled' ? (
         <ActionButton
           compact
           label={t('users.enable', { name: user.name })}
           icon={IconPlay}
+          reason={admin}
           busy={enable.isPending}
           onClick={() => enable.mutate()}
         />
@@ -72,6 +78,7 @@ export function UserActions({ user }: { user: User }) {
           compact
           label={t('users.restore', { name: user.name })}
           icon={IconRestart}
+          reason={admin}
           busy={restore.isPending}
           onClick={() => restore.mutate()}
         />

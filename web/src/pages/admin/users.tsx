@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Group, Stack, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -6,7 +6,9 @@ import { useTranslation } from 'react-i18next'
 import { Trouble } from '../../app/trouble'
 import { useSort } from '../../app/use-sort'
 import { usersQuery } from '../../api/people'
+import { meQuery } from '../../api/session'
 import type { User } from '../../api/types'
+import { ActionButton } from '../../ui/action-button'
 import { IconBan, IconCircleCheck, IconSearch, IconTrash, IconUserPlus } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { Records } from '../../ui/records'
@@ -19,6 +21,7 @@ import { UserActions } from './user-actions'
 export function UsersSection() {
   const { t } = useTranslation('admin')
   const { data, error, isPending, refetch } = useQuery(usersQuery)
+  const { data: me } = useQuery(meQuery)
   const [adding, setAdding] = useState(false)
   const [search, setSearch] = useState('')
   const shown = data?.filter((user) => `${user.name} ${user.group}`.includes(search.trim().toLowerCase()))
@@ -32,9 +35,13 @@ export function UsersSection() {
           value={search}
           onChange={(event) => setSearch(event.currentTarget.value)}
         />
-        <Button leftSection={<IconUserPlus size={18} />} onClick={() => setAdding(true)}>
-          {t('users.add')}
-        </Button>
+        <ActionButton
+          primary
+          label={t('users.add')}
+          icon={IconUserPlus}
+          reason={me?.role === 'admin' ? undefined : t('users.only_admins')}
+          onClick={() => setAdding(true)}
+        />
       </Group>
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <LoadingRows />}

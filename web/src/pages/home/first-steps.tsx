@@ -48,7 +48,7 @@ export function FirstSteps() {
         </Step>
         <Step icon={<IconUpload size={20} />} done={false} text={t('begin.files_text')}>
           {first ? (
-            <Anchor component={Link} to={paths.instance(first.name, 'ssh')} fw={600}>
+            <Anchor component={Link} to={paths.instance(first, 'ssh')} fw={600}>
               {t('begin.how')}
             </Anchor>
           ) : (

@@ -99,7 +99,7 @@ function Work({ instance }: { instance: Instance }) {
     <Stack gap={4} component="article" aria-label={instance.name}>
       <Group justify="space-between" gap="xs">
         <Group gap="sm">
-          <Anchor component={Link} to={paths.instance(instance.name)} fw={600}>
+          <Anchor component={Link} to={paths.instance(instance)} fw={600}>
             {instance.name}
           </Anchor>
           <InstanceState instance={instance} inLine />

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../app/trouble'
 import { type SortSearch, useSort } from '../../app/use-sort'
+import { useTyped } from '../../app/use-typed'
 import { meQuery } from '../../api/session'
 import { imagesQuery } from '../../api/site'
 import type { Image } from '../../api/types'
@@ -46,6 +47,7 @@ export function ImagesPage() {
   const shown = all?.filter((image) => holds(image, find.trim().toLowerCase()))
   const set = (search: Partial<ImagesSearch>) =>
     void navigate({ to: '.', search: (before) => ({ ...before, ...search }), replace: true })
+  const [typed, type] = useTyped(find, (text) => set({ find: text || undefined }))
   return (
     <Stack>
       <PageTitle>{t('title')}</PageTitle>
@@ -61,8 +63,8 @@ export function ImagesPage() {
             aria-label={t('find')}
             placeholder={t('find')}
             leftSection={<IconSearch size={16} />}
-            value={find}
-            onChange={(event) => set({ find: event.currentTarget.value || undefined })}
+            value={typed}
+            onChange={(event) => type(event.currentTarget.value)}
           />
         )}
       </Group>

@@ -52,7 +52,7 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
       : t(`not_now.${action}`, { state: t(`state.${instance.status.state}`) })
 
   const press = (action: Shown) => {
-    if (action === 'terminal') void navigate({ to: paths.instance(name, 'terminal') })
+    if (action === 'terminal') void navigate({ to: paths.instance(instance, 'terminal') })
     else if (action === 'delete') setAsking(true)
     else if (action === 'save') setSaving(true)
     else mutate(action)

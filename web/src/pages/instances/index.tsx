@@ -161,7 +161,7 @@ function InstanceCards({ instances }: { instances: Instance[] }) {
 
 function NameLink({ instance }: { instance: Instance }) {
   return (
-    <Anchor component={Link} to={paths.instance(instance.name)} fw={600}>
+    <Anchor component={Link} to={paths.instance(instance)} fw={600}>
       {instance.name}
     </Anchor>
   )

@@ -2,7 +2,6 @@ import {
   Alert,
   Autocomplete,
   Badge,
-  Box,
   Button,
   Fieldset,
   Grid,
@@ -11,6 +10,7 @@ import {
   SimpleGrid,
   Skeleton,
   Stack,
+  Switch,
   Text,
   TextInput,
 } from '@mantine/core'
@@ -19,6 +19,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
+import { GpuModelSelect } from '../../app/gpu-model-select'
 import { Trouble } from '../../app/trouble'
 import { ApiError } from '../../api/client'
 import { createInstance, instanceQuery, refetchInstances } from '../../api/instances'
@@ -40,11 +41,13 @@ import { CopyField } from '../../ui/copy'
 import { EnvRows } from '../../ui/env-rows'
 import { PageTitle } from '../../ui/page-title'
 import { Section } from '../../ui/section'
+import { SubmitButton } from '../../ui/submit-button'
 import { createCommand, createRequest } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { formatBytes, GIB } from '../../util/format'
 import { originForPrograms } from '../../util/own-address'
 import { paths } from '../../util/path-builder'
+import { InstanceVerdict, useInstanceVerdict } from './verdict'
 
 type Form = UseFormReturnType<CreateValues>
 
@@ -107,11 +110,13 @@ function CreateForm({ images, largest, source, image }: FormProps) {
     validateInputOnBlur: ['cpus', 'memoryGib', 'shmGib', 'gpus', 'image', 'command'],
     clearInputErrorOnChange: true,
   })
+  const sound = Object.keys(createErrors({ ...form.values, name: 'x' }, largest, t)).length === 0
+  const verdict = useInstanceVerdict(requestFrom(form.values), sound)
   const create = useMutation({
     mutationFn: (values: CreateValues) => createInstance(requestFrom(values)),
     onSuccess: async (instance) => {
       void refetchInstances(cache)
-      await navigate({ to: paths.instance(instance.name) })
+      await navigate({ to: paths.instance(instance) })
     },
     onError: (error) => {
       const field = error instanceof ApiError ? fieldAt(error.problem.pointer) : null
@@ -124,7 +129,9 @@ function CreateForm({ images, largest, source, image }: FormProps) {
     <form
       noValidate
       onKeyDownCapture={ignoreComposingEnter}
-      onSubmit={form.onSubmit((values) => create.mutate(values), focusFirstError)}
+      onSubmit={form.onSubmit((values) => {
+        if (verdict.never === undefined) create.mutate(values)
+      }, focusFirstError)}
     >
       <Grid>
         <Grid.Col span={{ base: 12, lg: 7 }}>
@@ -135,9 +142,7 @@ function CreateForm({ images, largest, source, image }: FormProps) {
             <Advanced form={form} />
             {create.error && <Trouble error={create.error} />}
             <Group>
-              <Button type="submit" loading={create.isPending}>
-                {t('submit')}
-              </Button>
+              <SubmitButton label={t('submit')} busy={create.isPending} reason={verdict.never} />
               <Button variant="default" component={Link} to={paths.instances()}>
                 {common('cancel')}
               </Button>
@@ -145,7 +150,10 @@ function CreateForm({ images, largest, source, image }: FormProps) {
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, lg: 5 }}>
-          <AsCommand values={form.values} />
+          <Stack pos="sticky" top={76}>
+            <InstanceVerdict verdict={verdict} />
+            <AsCommand values={form.values} />
+          </Stack>
         </Grid.Col>
       </Grid>
     </form>
@@ -269,6 +277,15 @@ function ResourceFields({ form, largest }: { form: Form; largest: Largest | null
           clampBehavior="none"
           {...form.getInputProps('gpus')}
         />
+        {Number(form.values.gpus) > 0 && (
+          <GpuModelSelect
+            label={t('gpu_model.label')}
+            description={t('gpu_model.help')}
+            value={form.values.gpuModel}
+            error={form.errors.gpuModel}
+            onChange={(model) => form.setFieldValue('gpuModel', model)}
+          />
+        )}
       </SimpleGrid>
     </Fieldset>
   )
@@ -294,6 +311,11 @@ function Advanced({ form }: { form: Form }) {
           styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
           {...form.getInputProps('command')}
         />
+        <Switch
+          label={t('auto_start.label')}
+          description={t('auto_start.help')}
+          {...form.getInputProps('autoStart', { type: 'checkbox' })}
+        />
       </Stack>
     </Fieldset>
   )
@@ -303,21 +325,19 @@ function AsCommand({ values }: { values: CreateValues }) {
   const { t } = useTranslation('create')
   const request = requestFrom(values)
   return (
-    <Box pos="sticky" top={76}>
-      <Section title={t('cli')}>
-        <Text size="sm" c="dimmed">
-          {t('cli_help')}
-        </Text>
-        <CopyField block text={createCommand(request)} label={t('copy_cli')} />
-        <Text size="sm" c="dimmed">
-          {t('api_help')}
-        </Text>
-        <CopyField
-          block
-          text={createRequest(originForPrograms(window.location), request)}
-          label={t('copy_api')}
-        />
-      </Section>
-    </Box>
+    <Section title={t('cli')}>
+      <Text size="sm" c="dimmed">
+        {t('cli_help')}
+      </Text>
+      <CopyField block text={createCommand(request)} label={t('copy_cli')} />
+      <Text size="sm" c="dimmed">
+        {t('api_help')}
+      </Text>
+      <CopyField
+        block
+        text={createRequest(originForPrograms(window.location), request)}
+        label={t('copy_api')}
+      />
+    </Section>
   )
 }

@@ -9,6 +9,7 @@ import {
   IconChart,
   IconCode,
   IconDesktop,
+  IconKey,
   IconNotebook,
   IconPort,
   IconSortDescending,
@@ -22,6 +23,7 @@ const DOORS = [
   { tab: 'terminal', icon: IconTerminal },
   { tab: 'tensorboard', icon: IconChart },
   { tab: 'desktop', icon: IconDesktop },
+  { tab: 'ssh', icon: IconKey },
   { tab: 'ports', icon: IconPort },
 ] as const
 
@@ -65,7 +67,7 @@ export function OpenMenu({ instance, compact }: { instance: Instance; compact?: 
           <Menu.Item
             key={tab}
             leftSection={<Icon size={18} stroke={1.75} />}
-            onClick={() => void navigate({ to: paths.instance(instance.name, tab) })}
+            onClick={() => void navigate({ to: paths.instance(instance, tab) })}
           >
             {t(`apps:door.${tab}`)}
           </Menu.Item>

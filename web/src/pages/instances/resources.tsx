@@ -5,10 +5,10 @@ import type { Instance } from '../../api/types'
 import { formatBytes } from '../../util/format'
 
 /** CPU, memory and GPUs in one line. */
-export function Resources({ instance: { cpus, memory_bytes, gpus } }: { instance: Instance }) {
+export function Resources({ instance: { cpus, memory_bytes, gpus, gpu_model } }: { instance: Instance }) {
   const { t } = useTranslation('instances')
   const parts = [t('resources.cpus', { count: cpus }), formatBytes(memory_bytes)]
-  if (gpus > 0) parts.push(t('resources.gpus', { count: gpus }))
+  if (gpus > 0) parts.push(gpu_model ? `${gpus} × ${gpu_model}` : t('resources.gpus', { count: gpus }))
   return (
     <Text size="sm" className="numbers">
       {parts.map((part, index) => (

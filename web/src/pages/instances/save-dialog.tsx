@@ -1,21 +1,23 @@
-import { Alert, Button, Code, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
-import { useForm } from '@mantine/form'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Button, Group, SegmentedControl, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
+import { useForm, type UseFormReturnType } from '@mantine/form'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { showDone, Trouble } from '../../app/trouble'
-import { changesQuery, refetchImages, saveInstance } from '../../api/images'
-import type { Changes, Instance, SaveInstance, Share } from '../../api/types'
+import { refetchImages, saveInstance } from '../../api/images'
+import type { Instance, SaveInstance, Share } from '../../api/types'
 import { Dialog } from '../../ui/dialog'
-import { IconAlert } from '../../ui/icons'
-import { LoadingRows } from '../../ui/loading'
 import { ShowAsCommand } from '../../ui/show-as-command'
 import { saveCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
-import { formatBytes } from '../../util/format'
 import { paths } from '../../util/path-builder'
 import { ShareSelect } from '../images/actions'
+import { WhatIsIn } from './save-changes'
+
+/** Files are walked for each answer: not for each letter. */
+const PAUSE_MS = 800
 
 interface Props {
   instance: Instance
@@ -38,10 +40,30 @@ interface Values {
   message: string
   share: Share
   stop: boolean
+  leave: Leave
+  /** One path in each line, where they are one's own. */
+  paths: string
 }
 
-function requestFrom({ name, tag, message, share, stop }: Values): SaveInstance {
+const LEAVE = ['usual', 'own', 'nothing'] as const
+/** What is left out of the image. */
+type Leave = (typeof LEAVE)[number]
+
+/** The paths that are left out; undefined for those that the site leaves out of itself. */
+function excludeOf({ leave, paths: typed }: Pick<Values, 'leave' | 'paths'>): string[] | undefined {
+  if (leave === 'usual') return undefined
+  if (leave === 'nothing') return []
+  return typed
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+}
+
+export function requestFrom(values: Values): SaveInstance {
+  const { name, tag, message, share, stop } = values
+  const exclude = excludeOf(values)
   return {
+    ...(exclude && { exclude }),
     ...(name.trim() !== '' && { name: name.trim() }),
     ...(tag.trim() !== '' && { tag: tag.trim() }),
     ...(message.trim() !== '' && { message: message.trim() }),
@@ -55,8 +77,9 @@ function SaveForm({ instance, onClose }: Omit<Props, 'opened'>) {
   const cache = useQueryClient()
   const navigate = useNavigate()
   const form = useForm<Values>({
-    initialValues: { name: '', tag: '', message: '', share: 'me', stop: false },
+    initialValues: { name: '', tag: '', message: '', share: 'me', stop: false, leave: 'usual', paths: '' },
   })
+  const [settled] = useDebouncedValue(excludeOf(form.values), PAUSE_MS)
   const save = useMutation({
     mutationFn: (values: Values) => saveInstance(instance.id, requestFrom(values)),
     onSuccess: async (image) => {
@@ -95,7 +118,8 @@ function SaveForm({ instance, onClose }: Omit<Props, 'opened'>) {
         <Textarea label={t('save.message')} autosize minRows={2} {...form.getInputProps('message')} />
         <ShareSelect value={form.values.share} onChange={(share) => form.setFieldValue('share', share)} />
         <Switch label={t('save.stop')} {...form.getInputProps('stop', { type: 'checkbox' })} />
-        <WhatIsIn instance={instance} />
+        <LeaveOut form={form} />
+        <WhatIsIn instance={instance} exclude={settled} />
         <ShowAsCommand command={saveCommand(instance.name, requestFrom(form.values))} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
@@ -110,66 +134,30 @@ function SaveForm({ instance, onClose }: Omit<Props, 'opened'>) {
   )
 }
 
-function WhatIsIn({ instance }: { instance: Instance }) {
+function LeaveOut({ form }: { form: UseFormReturnType<Values> }) {
   const { t } = useTranslation('images')
-  const { data, error, isPending } = useQuery(changesQuery(instance.id))
   return (
-    <Stack gap="xs" component="section" aria-label={t('save.changes')}>
-      <Text fw={600} size="sm">
-        {t('save.changes')}
+    <Stack gap={4}>
+      <Text size="sm" fw={500}>
+        {t('save.leave')}
       </Text>
-      {error && <Trouble error={error} />}
-      {isPending && <LoadingRows rows={1} height={48} />}
-      {data && <ChangesView changes={data} />}
+      <SegmentedControl<Leave>
+        aria-label={t('save.leave')}
+        data={LEAVE.map((value) => ({ value, label: t(`save.leave_${value}`) }))}
+        {...form.getInputProps('leave')}
+      />
+      {form.values.leave === 'own' && (
+        <Textarea
+          aria-label={t('save.leave_paths')}
+          description={t('save.leave_help')}
+          placeholder={'/root/.cache\n/opt/*/pkgs'}
+          autosize
+          minRows={2}
+          spellCheck={false}
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 13 } }}
+          {...form.getInputProps('paths')}
+        />
+      )}
     </Stack>
-  )
-}
-
-/** As many as fit without scrolling far. */
-const SHOWN = 5
-
-function ChangesView({ changes }: { changes: Changes }) {
-  const { t, i18n } = useTranslation('images')
-  const list = new Intl.ListFormat(i18n.language, { type: 'conjunction' })
-  return (
-    <>
-      <Text size="sm">{t('save.sum', { files: changes.files, bytes: formatBytes(changes.bytes) })}</Text>
-      {changes.secrets.length > 0 && (
-        <Alert color="yellow" icon={<IconAlert />} title={t('save.secrets')}>
-          <Stack gap={2} align="flex-start">
-            {changes.secrets.slice(0, SHOWN).map((path) => (
-              <Code key={path} className="breakable">
-                {path}
-              </Code>
-            ))}
-          </Stack>
-        </Alert>
-      )}
-      {changes.largest.length > 0 && (
-        <Stack gap={2}>
-          <Text size="sm" c="dimmed">
-            {t('save.largest')}
-          </Text>
-          {changes.largest.slice(0, SHOWN).map(({ path, bytes }) => (
-            <Group key={path} justify="space-between" wrap="nowrap" gap="xs">
-              <Code className="breakable">{path}</Code>
-              <Text size="xs" className="numbers" style={{ whiteSpace: 'nowrap' }}>
-                {formatBytes(bytes)}
-              </Text>
-            </Group>
-          ))}
-        </Stack>
-      )}
-      {changes.mounts.length > 0 && (
-        <Text size="sm" c="dimmed" className="breakable">
-          {t('save.not_in', { paths: list.format(changes.mounts) })}
-        </Text>
-      )}
-      {changes.excluded.length > 0 && (
-        <Text size="sm" c="dimmed" className="breakable">
-          {t('save.excluded', { paths: list.format(changes.excluded.map(({ path }) => path)) })}
-        </Text>
-      )}
-    </>
   )
 }

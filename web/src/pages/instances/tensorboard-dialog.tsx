@@ -48,7 +48,7 @@ function BoardForm({ onClose }: { onClose: () => void }) {
     onSuccess: async (instance, { folder }) => {
       await refetchInstances(cache)
       onClose()
-      await navigate({ href: paths.tensorboard(instance.name, folder.trim()) })
+      await navigate({ href: paths.tensorboard(instance, folder.trim()) })
     },
   })
   return (

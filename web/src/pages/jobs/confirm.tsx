@@ -18,21 +18,27 @@ export function costs(file: string): boolean {
   return rolesOf(file).some(({ values }) => Number(values.gpus) > 0)
 }
 
+function gpuText(gpus: number | string, model: string): string {
+  return model === '' || !(Number(gpus) > 0) ? String(gpus || 0) : `${gpus} × ${model}`
+}
+
 function roleFact(label: string, role: string | undefined): Fact[] {
   return role === undefined ? [] : [[label, role]]
 }
 
 interface Props {
   file: string
+  /** Another name than the one that stands in it. */
+  name?: string
   opened: boolean
   busy: boolean
   onConfirm: () => void
   onClose: () => void
 }
 
-export function ConfirmSubmit({ file, opened, busy, onConfirm, onClose }: Props) {
+export function ConfirmSubmit({ file, name: other, opened, busy, onConfirm, onClose }: Props) {
   const { t } = useTranslation('jobs')
-  const name = readJob(file)?.name || t('new.name_made')
+  const name = other || readJob(file)?.name || t('new.name_made')
   return (
     <ConfirmDialog
       opened={opened}
@@ -53,7 +59,7 @@ export function ConfirmSubmit({ file, opened, busy, onConfirm, onClose }: Props)
             [t('new.tasks'), String(values.tasks || 1)],
             [t('new.cpus'), String(values.cpus || 1)],
             [t('new.memory'), String(values.memoryGib || 2)],
-            [t('new.gpus'), String(values.gpus || 0)],
+            [t('new.gpus'), gpuText(values.gpus, values.gpuModel)],
             [t('new.command'), <CopyField key="command" block text={values.command} />],
           ]}
         />

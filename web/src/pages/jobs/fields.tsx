@@ -12,6 +12,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { GpuModelSelect } from '../../app/gpu-model-select'
 import { imagesQuery } from '../../api/site'
 import { type JobValues, readJob, roleNames, writeJob } from '../../forms/submit-job'
 import { EnvRows } from '../../ui/env-rows'
@@ -79,13 +80,7 @@ function Basics({ values, set }: PartProps) {
         </Helped>
         <Helped label={t('new.gpu_model')} help={t('new.gpu_model_help')}>
           {(props) => (
-            <TextInput
-              {...props}
-              {...TYPED}
-              placeholder={t('new.gpu_model_any')}
-              value={values.gpuModel}
-              onChange={(event) => set({ gpuModel: event.currentTarget.value })}
-            />
+            <GpuModelSelect {...props} value={values.gpuModel} onChange={(gpuModel) => set({ gpuModel })} />
           )}
         </Helped>
         <NumberField

@@ -4,6 +4,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../app/trouble'
+import { useNow } from '../../app/use-now'
 import { type SortSearch, useSort } from '../../app/use-sort'
 import { jobsQuery } from '../../api/jobs'
 import { meQuery } from '../../api/session'
@@ -83,14 +84,25 @@ function SubmitButton() {
 }
 
 /** How long it ran, or has run so far. */
-function runSeconds({ started_at, ended_at }: Job): number | null {
+function runSeconds({ started_at, ended_at }: Job, now: number): number | null {
   if (!started_at) return null
-  const end = ended_at ? new Date(ended_at) : new Date()
-  return Math.max(0, (end.getTime() - new Date(started_at).getTime()) / 1000)
+  const end = ended_at ? new Date(ended_at).getTime() : now
+  return Math.max(0, (end - new Date(started_at).getTime()) / 1000)
+}
+
+function RunTime({ job }: { job: Job }) {
+  const { t, i18n } = useTranslation('jobs')
+  const now = useNow(Boolean(job.started_at) && !job.ended_at)
+  const seconds = runSeconds(job, now)
+  return (
+    <Text size="sm" className="numbers">
+      {seconds === null ? t('not_yet') : formatDuration(seconds, i18n.language)}
+    </Text>
+  )
 }
 
 export function JobRecords({ jobs, all }: { jobs: Job[]; all: boolean }) {
-  const { t, i18n } = useTranslation('jobs')
+  const { t } = useTranslation('jobs')
   const sorting = useSort()
   return (
     <Records
@@ -104,7 +116,7 @@ export function JobRecords({ jobs, all }: { jobs: Job[]; all: boolean }) {
           id: 'name',
           header: t('column.name'),
           cell: (job) => (
-            <Anchor component={Link} to={paths.job(all ? job.id : job.name)} fw={600} className="breakable">
+            <Anchor component={Link} to={paths.job(all ? job.id : job)} fw={600} className="breakable">
               {job.name}
             </Anchor>
           ),
@@ -131,15 +143,8 @@ export function JobRecords({ jobs, all }: { jobs: Job[]; all: boolean }) {
         {
           id: 'ran',
           header: t('column.ran'),
-          cell: (job) => {
-            const seconds = runSeconds(job)
-            return (
-              <Text size="sm" className="numbers">
-                {seconds === null ? t('not_yet') : formatDuration(seconds, i18n.language)}
-              </Text>
-            )
-          },
-          sortBy: (job) => runSeconds(job) ?? 0,
+          cell: (job) => <RunTime job={job} />,
+          sortBy: (job) => runSeconds(job, Date.now()) ?? 0,
         },
         {
           id: 'tasks',

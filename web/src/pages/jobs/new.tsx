@@ -23,6 +23,7 @@ import { isJson, readJob, renamed, startingFile, written } from '../../forms/sub
 import { IconUpload } from '../../ui/icons'
 import { PageTitle } from '../../ui/page-title'
 import { Section } from '../../ui/section'
+import { SubmitButton } from '../../ui/submit-button'
 import { ShowAsCommand } from '../../ui/show-as-command'
 import { submitCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
@@ -31,7 +32,7 @@ import { ConfirmSubmit, costs } from './confirm'
 import { ConvertedFile } from './converted'
 import { JobFields } from './fields'
 import { FileField } from './file-field'
-import { JobTrouble, JobVerdict } from './verdict'
+import { JobTrouble, JobVerdict, useVerdict } from './verdict'
 
 /** While somebody types nothing is asked. */
 const PAUSE_MS = 400
@@ -81,6 +82,9 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
   })
   const { data: site } = useQuery(siteQuery)
   const [confirming, setConfirming] = useState(false)
+  // How often the file was replaced as a whole: the form then begins anew.
+  const [replaced, setReplaced] = useState(0)
+  const cache = useQueryClient()
   const [settled] = useDebouncedValue(file, PAUSE_MS)
   const own = readJob(file) !== null
   const { data: converted } = useQuery({ ...convertQuery(settled), enabled: !own })
@@ -93,21 +97,38 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
     setFile(text)
     submit.reset()
   }
+  const replace = (text: string) => {
+    change(text)
+    setReplaced(replaced + 1)
+  }
   const choose = (chosen: Mode) => setMode(chosen)
+  const verdict = useVerdict({ ...wanted, file: settled })
+  const never = settled === file && verdict.data?.outcome === 'never'
+  const ask = async () => {
+    if (never) return
+    // What a file of another language costs is known only once it has been read.
+    const meant = own
+      ? file
+      : await cache.fetchQuery(convertQuery(file)).then(
+          (read) => read.file ?? file,
+          () => file,
+        )
+    if (site?.confirm_always || costs(meant)) setConfirming(true)
+    else submit.mutate()
+  }
   return (
     <form
       noValidate
       onKeyDownCapture={ignoreComposingEnter}
       onSubmit={(event) => {
         event.preventDefault()
-        if (site?.confirm_always || costs(meaning)) setConfirming(true)
-        else submit.mutate()
+        void ask()
       }}
     >
       <Grid>
         <Grid.Col span={{ base: 12, lg: 7 }}>
           <Stack>
-            <Modes file={file} mode={shown} own={own} onMode={choose} onFile={change} />
+            <Modes file={file} mode={shown} own={own} onMode={choose} onFile={replace} />
             {!own && (
               <TextInput
                 label={t('new.other_name')}
@@ -121,13 +142,15 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
             {shown === 'text' ? (
               <FileField file={file} settled={settled} onChange={change} />
             ) : (
-              <JobFields file={file} onChange={change} />
+              <JobFields key={replaced} file={file} onChange={change} />
             )}
             {submit.error && <JobTrouble error={submit.error} />}
             <Group>
-              <Button type="submit" loading={submit.isPending}>
-                {t('new.submit')}
-              </Button>
+              <SubmitButton
+                label={t('new.submit')}
+                busy={submit.isPending}
+                reason={never ? t('new.verdict_never') : undefined}
+              />
               <Button variant="default" component={Link} to={paths.jobs()}>
                 {t('common:cancel')}
               </Button>
@@ -138,13 +161,13 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
           <Box pos="sticky" top={76}>
             <Stack>
               <Section title={t('new.verdict')}>
-                <JobVerdict wanted={{ ...wanted, file: settled }} />
+                <JobVerdict verdict={verdict} />
               </Section>
               {!own && (
                 <ConvertedFile
                   file={settled}
                   onUse={(text) => {
-                    change(name.trim() === '' ? text : renamed(text, name.trim()))
+                    replace(name.trim() === '' ? text : renamed(text, name.trim()))
                     choose('form')
                   }}
                 />
@@ -158,6 +181,7 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
       </Grid>
       <ConfirmSubmit
         file={meaning}
+        name={wanted.name}
         opened={confirming}
         busy={submit.isPending}
         onConfirm={() => submit.mutate(undefined, { onSettled: () => setConfirming(false) })}
@@ -174,7 +198,7 @@ function useSubmit(wanted: Parameters<typeof submitJob>[0]) {
     mutationFn: () => submitJob(wanted),
     onSuccess: async (job) => {
       void refetchJobs(cache)
-      await navigate({ to: paths.job(job.name) })
+      await navigate({ to: paths.job(job) })
     },
   })
 }

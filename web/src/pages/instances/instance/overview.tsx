@@ -1,4 +1,5 @@
 import { Code, SimpleGrid, Stack, Text } from '@mantine/core'
+import type { TFunction } from 'i18next'
 import { useTranslation } from 'react-i18next'
 
 import type { Instance } from '../../../api/types'
@@ -36,6 +37,28 @@ export function OverviewTab({ instance }: { instance: Instance }) {
   )
 }
 
+function gpuFacts(
+  { gpus, gpu_model: model, cards }: Instance,
+  t: TFunction<['instances', 'common']>,
+): Fact[] {
+  if (gpus === 0) return []
+  return [
+    [t('overview.gpu_model'), model ?? t('common:gpu_model.any')],
+    ...(cards && cards.length > 0
+      ? [
+          [
+            t('overview.cards'),
+            <Stack key="cards" gap={2} align="flex-start">
+              {cards.map((card) => (
+                <CopyField key={card} text={card} />
+              ))}
+            </Stack>,
+          ] as const,
+        ]
+      : []),
+  ]
+}
+
 function Specification({ instance }: { instance: Instance }) {
   const { t } = useTranslation(['instances', 'common'])
   const env = Object.entries(instance.env)
@@ -45,6 +68,7 @@ function Specification({ instance }: { instance: Instance }) {
     [t('overview.memory'), formatBytes(instance.memory_bytes)],
     [t('overview.shm'), formatBytes(instance.shm_bytes)],
     [t('overview.gpus'), String(instance.gpus)],
+    ...gpuFacts(instance, t),
     [
       t('overview.command'),
       instance.command.length === 0 ? (

@@ -22,7 +22,7 @@ export function SpecTab({ instance }: { instance: Instance }) {
       <Section title={t('spec.json')}>
         <CopyField block text={text} label={t('spec.copy')} />
         <Group gap="xs">
-          <Button component={Link} to={paths.cloneOf(instance.name)} leftSection={<IconClone size={18} />}>
+          <Button component={Link} to={paths.cloneOf(instance.id)} leftSection={<IconClone size={18} />}>
             {t('spec.clone')}
           </Button>
           <Button

@@ -41,7 +41,7 @@ function FolderPicker({ instance, folder }: Props) {
     event.preventDefault()
     const problem = folderProblem(text.trim())
     setWrong(problem && t(`folder.${problem}`))
-    if (problem === null) void navigate({ href: paths.tensorboard(instance.name, text.trim()) })
+    if (problem === null) void navigate({ href: paths.tensorboard(instance, text.trim()) })
   }
   const chosen = folder !== undefined
   return (

@@ -93,7 +93,7 @@ export function TerminalStrip({ instance, terminal }: Props) {
 function useOpenTerminal(instance: Instance) {
   const navigate = useNavigate()
   return (name: string) => {
-    const tab = paths.instance(instance.name, 'terminal')
+    const tab = paths.instance(instance, 'terminal')
     void navigate({ href: name === MAIN_TERMINAL ? tab : `${tab}?terminal=${name}` })
   }
 }
