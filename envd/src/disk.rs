@@ -19,6 +19,10 @@ const LINKED_MAX: usize = 1 << 20;
 const BLOCK: u64 = 512;
 /// What the least file counts: file systems run out of places for files before they run out of blocks.
 const ENTRY_MIN: u64 = 4096;
+/// What each further name of a file counts: it takes room in its directory, and time to be seen.
+const NAME_MIN: u64 = 512;
+/// In one directory the time is looked at once in so many entries.
+const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
 
 /// How far a measurement came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +42,10 @@ struct Frame {
     below: Vec<CString>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Sum {
+    enough: u64,
+    until: Instant,
     bytes: u64,
     /// Files with several names that were counted.
     linked: HashSet<(u64, u64)>,
@@ -48,7 +54,7 @@ struct Sum {
 /// Measures files and trees until all is seen, `enough` is found, or it is `until`. What vanishes meanwhile, or was
 /// never there, takes nothing.
 pub(crate) fn measure(roots: &[PathBuf], enough: u64, until: Instant) -> io::Result<Measured> {
-    let mut sum = Sum::default();
+    let mut sum = Sum { enough, until, bytes: 0, linked: HashSet::new() };
     for root in roots {
         let found = match rustix::fs::statat(CWD, root, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => continue,
@@ -94,10 +100,15 @@ fn flags() -> OFlags {
 }
 
 impl Sum {
-    /// Adds all that is in a directory, and answers with what is below it.
+    /// Adds all that is in a directory, and answers with what is below it: as far as there is time, and no further than
+    /// enough.
     fn frame(&mut self, directory: OwnedFd) -> io::Result<Frame> {
         let mut below = Vec::new();
-        for entry in Dir::read_from(&directory)? {
+        for (entry, seen) in Dir::read_from(&directory)?.zip(1_u64..) {
+            let is_late = || seen.is_multiple_of(ENTRIES_BETWEEN_LOOKS) && Instant::now() >= self.until;
+            if self.bytes > self.enough || is_late() {
+                break;
+            }
             let entry = entry?;
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
@@ -120,6 +131,7 @@ impl Sum {
         if !is_directory && found.st_nlink > 1 && self.linked.len() < LINKED_MAX {
             let is_new = self.linked.insert((found.st_dev, found.st_ino));
             if !is_new {
+                self.bytes = self.bytes.saturating_add(NAME_MIN);
                 return;
             }
         }
@@ -161,6 +173,25 @@ mod tests {
         assert!((2 * MIB..3 * MIB).contains(&bytes), "{bytes}");
         assert_eq!(weigh(&root.join("nothing"), u64::MAX), Measured::Bytes(0));
         assert!(matches!(measure(&[root.to_owned()], u64::MAX, Instant::now()).unwrap(), Measured::Late(_)));
+    }
+
+    #[test]
+    fn names_are_counted_too_and_one_directory_does_not_hold_everyone_up() {
+        const NAMES: u64 = 5000;
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::write(root.join("one"), [1]).unwrap();
+        for number in 0..NAMES {
+            fs::hard_link(root.join("one"), root.join(number.to_string())).unwrap();
+        }
+        let Measured::Bytes(bytes) = weigh(root, u64::MAX) else { panic!() };
+        assert!(bytes >= NAMES * NAME_MIN, "{bytes}");
+        let Measured::Bytes(enough) = weigh(root, MIB) else { panic!() };
+        assert!((MIB..2 * MIB).contains(&enough), "no more is looked at than has to be: {enough}");
+        let Measured::Late(some) = measure(&[root.to_owned()], u64::MAX, Instant::now()).unwrap() else {
+            panic!()
+        };
+        assert!(some < bytes / 2, "{some} of {bytes}");
     }
 
     #[test]

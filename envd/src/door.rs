@@ -127,6 +127,8 @@ mod tests {
     use std::{collections::BTreeMap, os::unix::fs::symlink, time::Duration};
 
     use super::*;
+    use envd_api::control::Takes;
+
     use crate::runtime::{ImageId, Phase};
 
     fn container(id: &InstanceId, phase: Phase, last_start: &str) -> Container {
@@ -139,7 +141,7 @@ mod tests {
             user: None,
             network: None,
             address: None,
-            cards: Vec::new(),
+            takes: Takes::default(),
             own_files: Vec::new(),
         }
     }

@@ -15,7 +15,7 @@ use std::{
 
 use envd_api::{
     agent::{AGENT, AgentSpec, DOOR},
-    control::{Failure, Observation, Observed, PutInstance},
+    control::{Failure, Observation, Observed, PutInstance, Takes},
 };
 use gateway_api::{Goal, InstanceId};
 use tokio::{
@@ -80,6 +80,8 @@ pub(crate) struct Instance<R> {
     user: Option<String>,
     /// Where its neighbours reach it.
     address: Option<String>,
+    /// What its container takes of the machine.
+    takes: Option<Takes>,
     /// The goal that cannot be reached.
     given_up: Option<PutInstance>,
     failures: u32,
@@ -164,6 +166,7 @@ impl<R: Runtime> Instance<R> {
             image_id: None,
             user: None,
             address: None,
+            takes: None,
             given_up: None,
             failures: 0,
             crashes: Crashes::default(),
@@ -247,8 +250,8 @@ impl<R: Runtime> Instance<R> {
     fn observe(&self, put: &PutInstance, observation: Observation) -> bool {
         let (image_id, user) = (self.image_id.clone(), self.user.clone());
         let (id, generation) = (self.id.clone(), Some(put.generation));
-        let address = self.address.clone();
-        self.world.board.observe(Observed { id, generation, observation, image_id, user, address })
+        let (address, takes) = (self.address.clone(), self.takes.clone());
+        self.world.board.observe(Observed { id, generation, observation, image_id, user, address, takes })
     }
 
     async fn look(&mut self) -> Result<Option<Container>, RuntimeError> {
@@ -261,6 +264,7 @@ impl<R: Runtime> Instance<R> {
         self.image_id = container.as_ref().map(|container| container.image.0.clone());
         self.user = container.as_ref().and_then(|container| container.user.clone());
         self.address = container.as_ref().and_then(|container| container.address.clone());
+        self.takes = container.as_ref().map(|container| container.takes.clone());
         Ok(container)
     }
 
@@ -391,8 +395,16 @@ impl<R: Runtime> Instance<R> {
                 told = Some(Instant::now());
                 let (id, generation) = (self.id.clone(), Some(put.generation));
                 let observation = Observation::Pulling { done_bytes, total_bytes };
-                let (image_id, user, address) = (None, None, None);
-                self.world.board.observe(Observed { id, generation, observation, image_id, user, address });
+                let (image_id, user, address, takes) = (None, None, None, None);
+                self.world.board.observe(Observed {
+                    id,
+                    generation,
+                    observation,
+                    image_id,
+                    user,
+                    address,
+                    takes,
+                });
             }
         };
         let before = self.disk(|world, id| world.doors.last_start(id)).await?;
@@ -533,7 +545,7 @@ impl<R: Runtime> Instance<R> {
 }
 
 fn same_cards(container: &Container, put: &PutInstance) -> bool {
-    container.cards == put.spec.cards
+    container.takes.cards == put.spec.cards
 }
 
 fn panicked() -> io::Error {

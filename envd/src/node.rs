@@ -274,7 +274,7 @@ impl<R: Runtime> Node<R> {
             if !instances.contains_key(&id) {
                 let observation = observation(&container.phase);
                 let (image_id, user) = (Some(container.image.0), container.user);
-                let address = container.address;
+                let (address, takes) = (container.address, Some(container.takes));
                 self.world.board.observe(Observed {
                     id: id.clone(),
                     generation: None,
@@ -282,6 +282,7 @@ impl<R: Runtime> Node<R> {
                     image_id,
                     user,
                     address,
+                    takes,
                 });
                 strangers.insert(id, sighting);
             }

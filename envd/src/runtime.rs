@@ -8,7 +8,7 @@ pub(crate) mod docker;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use bytes::Bytes;
-use envd_api::control::{Counts, Failure, InstanceSpec, LocalImage, Tenants};
+use envd_api::control::{Counts, Failure, InstanceSpec, LocalImage, Takes, Tenants};
 use futures_util::Stream;
 use gateway_api::{InstanceId, node::DiskLimit};
 use jiff::Timestamp;
@@ -115,11 +115,13 @@ pub(crate) trait Runtime: Send + Sync + 'static {
     /// Takes a name away from an image; of one that is gone too.
     fn untag(&self, reference: &str) -> impl Future<Output = Result<(), RuntimeError>> + Send;
 
-    /// What a container's own files take, as far as it matters whether that is more than `enough`.
+    /// What a container's own files take, as far as it matters whether that is more than `enough`, and as far as it can
+    /// be found out `within` that time.
     fn disk_use(
         &self,
         container: &Container,
         enough: u64,
+        within: Duration,
     ) -> impl Future<Output = Result<Measured, RuntimeError>> + Send;
 
     /// Removes what belongs to no container any more, and puts right what somebody else has changed.
@@ -164,8 +166,8 @@ pub(crate) struct Container {
     pub(crate) network: Option<String>,
     /// Where its neighbours reach it, while it runs.
     pub(crate) address: Option<String>,
-    /// The cards that it was made with.
-    pub(crate) cards: Vec<String>,
+    /// What it was made with of the machine.
+    pub(crate) takes: Takes,
     /// Where its own files are on this machine; empty where that cannot be told.
     pub(crate) own_files: Vec<PathBuf>,
 }

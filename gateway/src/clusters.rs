@@ -1,15 +1,16 @@
 //! The cluster behind this gateway: envd's client, and what is known of its health.
 
-use std::{collections::BTreeSet, path::Path, sync::RwLock};
+use std::{collections::BTreeMap, path::Path, sync::RwLock};
 
 use envd_api::{
     client::EnvdClient,
-    control::{EngineState, NodeReport, Tenants},
+    control::{EngineState, NodeReport, Takes, Tenants},
 };
 use gateway_api::{
     InstanceId,
     instance::{Status, WaitReason},
 };
+use jiff::Timestamp;
 
 /// One cluster.
 #[derive(Debug)]
@@ -24,7 +25,14 @@ struct Known {
     health: Health,
     node: Option<NodeReport>,
     /// Instances of which it has a container and the store has no row.
-    unknown: BTreeSet<InstanceId>,
+    unknown: BTreeMap<InstanceId, Unknown>,
+}
+
+/// A container that the store does not know. Nobody touches it, so what it takes is not there for others.
+#[derive(Debug, Clone)]
+pub(crate) struct Unknown {
+    /// Since when it runs, if it does, and what it takes as long.
+    pub(crate) running: Option<(Timestamp, Takes)>,
 }
 
 /// Whether the cluster can act now.
@@ -45,7 +53,7 @@ impl Cluster {
     pub(crate) fn new(data: &Path) -> Self {
         Self {
             envd: EnvdClient::new(data.join("envd.sock")),
-            known: RwLock::new(Known { health: Health::New, node: None, unknown: BTreeSet::new() }),
+            known: RwLock::new(Known { health: Health::New, node: None, unknown: BTreeMap::new() }),
         }
     }
 
@@ -64,21 +72,25 @@ impl Cluster {
         self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner).node = Some(node);
     }
 
-    /// Notes whether there is a container that the store does not know; answers whether that is news.
-    pub(crate) fn note_unknown(&self, instance: &InstanceId, is_there: bool) -> bool {
+    /// Notes a container that the store does not know, or that there is none; answers whether that is news.
+    pub(crate) fn note_unknown(&self, instance: &InstanceId, unknown: Option<&Unknown>) -> bool {
         let mut known = self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if is_there { known.unknown.insert(instance.clone()) } else { known.unknown.remove(instance) }
+        let before = match unknown {
+            Some(unknown) => known.unknown.insert(instance.clone(), unknown.clone()),
+            None => known.unknown.remove(instance),
+        };
+        before.is_some() != unknown.is_some()
     }
 
     /// The containers that the store does not know, by instance.
-    pub(crate) fn unknown(&self) -> Vec<InstanceId> {
-        self.known().unknown.into_iter().collect()
+    pub(crate) fn unknown(&self) -> BTreeMap<InstanceId, Unknown> {
+        self.known().unknown
     }
 
     /// A whole report has come: what it does not name is not there.
     pub(crate) fn forget_unknown_but(&self, there: impl Fn(&InstanceId) -> bool) {
         let mut known = self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        known.unknown.retain(there);
+        known.unknown.retain(|id, _| there(id));
     }
 
     pub(crate) fn health(&self) -> Health {

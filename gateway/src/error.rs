@@ -448,6 +448,7 @@ impl From<StoreError> for Error {
             StoreError::Taken
             | StoreError::LastAdmin
             | StoreError::Database(_)
+            | StoreError::OtherVersion
             | StoreError::Unreadable(_) => Self::Internal(error.into()),
         }
     }

@@ -26,6 +26,12 @@ pub(crate) enum LockError {
     },
 }
 
+impl LockError {
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self, Self::Held(_))
+    }
+}
+
 impl Lock {
     pub(crate) fn take(path: &Path) -> Result<Self, LockError> {
         let io = |cause| LockError::Io { path: path.to_owned(), cause };

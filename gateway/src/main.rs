@@ -31,6 +31,7 @@ use crate::{
     app::{App, NewAdmin},
     config::Config,
     listen::Doors,
+    lock::LockError,
     proxy::address::Addresses,
     store::Store,
     tasks::Tasks,
@@ -130,7 +131,17 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
 #[tokio::main(flavor = "current_thread")]
 async fn reset_password(config: Config, user: &str) -> anyhow::Result<ExitCode> {
     let user = user.parse()?;
-    let store = Store::open(&config.data.join("store.db")).await.context("the store cannot be opened")?;
+    let file = config.data.join("store.db");
+    // Whoever has the lock brings the tables up to date; a gateway that runs is not to find others than it knows.
+    let lock = prepare(&config);
+    let store = match &lock {
+        Ok(_) => Store::open(&file).await,
+        Err(error) if error.downcast_ref::<LockError>().is_some_and(LockError::is_held) => {
+            Store::open_beside(&file).await
+        }
+        Err(_) => return lock.map(|_| ExitCode::FAILURE),
+    };
+    let store = store.context("the store cannot be opened")?;
     let app = App::build(config, store, Tasks::default())?;
     let password = app.reset_password(&user).await?;
     Ok(say(&format!("User     {user}\nPassword {password}\n")))

@@ -131,6 +131,17 @@ pub struct Observed {
     /// Where other instances of the same user reach it, while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// What its container takes of the machine while it runs, as the engine knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<Takes>,
+}
+
+/// What a container takes of its machine while it runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Takes {
+    pub cpus_milli: u64,
+    pub memory_bytes: u64,
+    pub cards: Vec<String>,
 }
 
 /// The state of an instance's container.

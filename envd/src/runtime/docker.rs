@@ -10,6 +10,7 @@ mod firewall;
 mod image;
 mod network;
 mod quota;
+mod reach;
 mod save;
 
 use std::{
@@ -74,7 +75,7 @@ const STOP_BEYOND_GRACE: Duration = Duration::from_secs(30);
 const REMOVE: Duration = Duration::from_mins(2);
 /// Registries can be slow between two words, and so is the unpacking of a large layer.
 const PULL_SILENCE: Duration = Duration::from_mins(5);
-/// The most that measuring one container's files may take.
+/// How long the engine may take to count a container's files itself.
 const MEASURE: Duration = Duration::from_secs(30);
 
 /// What a site decides about its engine.
@@ -368,11 +369,16 @@ impl Runtime for Docker {
         save::untag(&self.engine, reference).await
     }
 
-    async fn disk_use(&self, container: &Container, enough: u64) -> Result<Measured, RuntimeError> {
+    async fn disk_use(
+        &self,
+        container: &Container,
+        enough: u64,
+        within: Duration,
+    ) -> Result<Measured, RuntimeError> {
         if container.own_files.is_empty() {
             return self.engines_own_count(container).await;
         }
-        let (roots, until) = (container.own_files.clone(), Instant::now() + MEASURE);
+        let (roots, until) = (container.own_files.clone(), Instant::now() + within);
         let measured = spawn_blocking(move || disk::measure(&roots, enough, until)).await;
         measured
             .unwrap_or_else(|_| Err(std::io::Error::other("it panicked")))

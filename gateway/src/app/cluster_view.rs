@@ -1,6 +1,8 @@
 //! The machines as everyone may see them: what the line gives out, and what of it is taken.
 
+use envd_api::control::Takes;
 use gateway_api::cluster::{CardHolder, Cluster, ClusterCard, ClusterNode};
+use jiff::Timestamp;
 
 use super::App;
 use crate::{
@@ -15,25 +17,26 @@ impl App {
         let waiting = self.store.waiting_instances().await?.len() + self.store.waiting_jobs().await?.len();
         let mut nodes = Vec::new();
         if let (Some(node), Some(seen)) = (self.cluster.node(), self.nodes(caller).into_iter().next()) {
-            let here: Vec<&Reservation> =
-                reservations.iter().filter(|one| one.held.node == node.name).collect();
-            let sum = |of: fn(&Reservation) -> u64| here.iter().map(|one| of(one)).sum::<u64>();
+            // There is one machine: what was written down before it had a name is here too.
+            let unknown: Vec<_> =
+                self.cluster.unknown().into_values().filter_map(|unknown| unknown.running).collect();
+            let sum = |of: fn(&Reservation) -> u64, too: fn(&Takes) -> u64| {
+                let known = reservations.iter().map(of).sum::<u64>();
+                known + unknown.iter().map(|(_, takes)| too(takes)).sum::<u64>()
+            };
             let cards = node.cards.iter().map(|card| ClusterCard {
                 id: card.uuid.clone(),
                 model: card.model.clone(),
                 healthy: card.healthy,
-                holder: here
-                    .iter()
-                    .find(|one| one.held.cards.contains(&card.uuid))
-                    .map(|one| holder(caller, one)),
+                holder: card_holder(caller, &card.uuid, &reservations, &unknown),
             });
             nodes.push(ClusterNode {
                 name: node.name.clone(),
                 state: seen.state,
                 cpus: cpus(crate::store::milli(node.cpus) * self.config.jobs.cpu_overcommit),
-                cpus_held: cpus(sum(|one| one.held.cpus_milli)),
+                cpus_held: cpus(sum(|one| one.held.cpus_milli, |takes| takes.cpus_milli)),
                 memory_bytes: node.memory_bytes,
-                memory_held_bytes: sum(|one| one.held.memory_mib) << 20,
+                memory_held_bytes: sum(|one| one.held.memory_mib << 20, |takes| takes.memory_bytes),
                 cards: cards.collect(),
             });
         }
@@ -46,7 +49,17 @@ fn cpus(milli: u64) -> f64 {
     milli as f64 / 1000.0
 }
 
-fn holder(caller: &Caller, reservation: &Reservation) -> CardHolder {
-    let known = policy::may_know_holder(caller, &reservation.user, &reservation.group);
-    CardHolder { user: known.then(|| reservation.user.clone()), since: reservation.taken_at }
+fn card_holder(
+    caller: &Caller,
+    card: &str,
+    reservations: &[Reservation],
+    unknown: &[(Timestamp, Takes)],
+) -> Option<CardHolder> {
+    let has = |cards: &[String]| cards.iter().any(|one| one == card);
+    let known = reservations.iter().find(|one| has(&one.held.cards)).map(|one| {
+        let known = policy::may_know_holder(caller, &one.user, &one.group);
+        CardHolder { user: known.then(|| one.user.clone()), since: one.taken_at }
+    });
+    let stranger = unknown.iter().find(|(_, takes)| has(&takes.cards));
+    known.or_else(|| stranger.map(|(since, _)| CardHolder { user: None, since: *since }))
 }

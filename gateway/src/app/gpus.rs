@@ -1,6 +1,6 @@
 //! Graphics processors: which there are, who has them, and what people call their models.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use envd_api::control::CardReport;
 use gateway_api::{node::Gpu, session::Role};
@@ -19,8 +19,15 @@ impl App {
         let Some(node) = self.cluster.node() else { return Ok(Vec::new()) };
         let mut held: HashMap<String, _> =
             self.store.held_cards().await?.into_iter().map(|held| (held.card.clone(), held)).collect();
+        let unknown = self.cluster.unknown();
+        let strangers: HashSet<&String> = unknown
+            .values()
+            .filter_map(|one| one.running.as_ref())
+            .flat_map(|(_, takes)| &takes.cards)
+            .collect();
         let gpu = |card: CardReport| {
             let held = held.remove(&card.uuid);
+            let is_strangers = strangers.contains(&card.uuid);
             let shown = |held: &HeldCard| {
                 self.config.jobs.show_holders
                     || held.user_id == caller.user.id
@@ -38,7 +45,7 @@ impl App {
                 temperature: card.temperature,
                 processes: card.processes,
                 healthy: card.healthy,
-                held: held.is_some(),
+                held: held.is_some() || is_strangers,
                 holder: held.filter(shown).map(|held| held.holder),
             }
         };

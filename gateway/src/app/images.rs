@@ -54,7 +54,11 @@ impl App {
                 memory_bytes: node.memory_bytes,
                 gpus: node.gpus,
                 disk_limit: node.disk,
-                unknown: if policy::administer(caller).is_ok() { self.cluster.unknown() } else { Vec::new() },
+                unknown: if policy::administer(caller).is_ok() {
+                    self.cluster.unknown().into_keys().collect()
+                } else {
+                    Vec::new()
+                },
             }
         });
         node.into_iter().collect()

@@ -23,7 +23,7 @@ use queue::{
 use super::App;
 use crate::{
     auth::Caller,
-    clusters::Health,
+    clusters::{Health, Unknown},
     error::Error,
     store::{JobRow, Reservation, StoreError, Waiting, milli},
 };
@@ -70,7 +70,8 @@ impl App {
     /// What is so now; `None` as long as no machine has reported.
     pub(crate) async fn outlook(&self) -> Result<Option<Outlook>, StoreError> {
         let Some(node) = self.node() else { return Ok(None) };
-        let running = running(self.store.reservations().await?, &node.name);
+        let mut running = running(self.store.reservations().await?, &node.name);
+        running.extend(strangers(self.cluster.unknown(), &node.name));
         let instances = self.store.waiting_instances().await?;
         let jobs = self.store.waiting_jobs().await?;
         let mut waiting: Vec<Work> = instances.iter().map(instance_work).collect();
@@ -232,6 +233,29 @@ fn running(reservations: Vec<Reservation>, node: &str) -> Vec<Running> {
         });
     }
     all.into_values().collect()
+}
+
+/// What runs here and is nobody's: on no quota, and in the way nonetheless.
+fn strangers(unknown: BTreeMap<InstanceId, Unknown>, node: &str) -> impl Iterator<Item = Running> {
+    unknown.into_iter().filter_map(move |(id, unknown)| {
+        let (started, takes) = unknown.running?;
+        Some(Running {
+            id: id.to_string(),
+            kind: Kind::Instance,
+            user: String::new(),
+            group: String::new(),
+            share: None,
+            started,
+            sequence: 0,
+            ends_by: None,
+            tasks: vec![Placed {
+                node: node.to_owned(),
+                cpus_milli: takes.cpus_milli,
+                memory_mib: takes.memory_bytes >> 20,
+                cards: takes.cards,
+            }],
+        })
+    })
 }
 
 // === in the words of the API ===

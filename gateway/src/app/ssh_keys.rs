@@ -140,6 +140,7 @@ impl App {
             | StoreError::LastAdmin
             | StoreError::UserGone
             | StoreError::Database(_)
+            | StoreError::OtherVersion
             | StoreError::Unreadable(_) => error.into(),
         })?;
         let keys = self.store.ssh_keys_of(caller.user.id).await?;

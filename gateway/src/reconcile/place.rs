@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     app::App,
-    clusters::Health,
+    clusters::{Health, Unknown},
     error::chain,
     events::What,
     store::{Settled, StoreError},
@@ -102,13 +102,13 @@ async fn follow(app: &App) -> Interrupted {
 async fn hear(app: &App, told: &mut Told, event: WatchEvent) -> Result<(), Interrupted> {
     match event {
         WatchEvent::Report(report) => {
-            let news = app.cluster.note(report.engine.into());
             *told = report.instances.iter().map(|seen| (seen.id.clone(), seen.generation)).collect();
             app.cluster.forget_unknown_but(|id| told.contains_key(id));
             for observed in report.instances {
                 apply(app, told, observed).await?;
             }
-            if news {
+            // Only now: what is ready may be given out, and what nobody knows of is not to be given out again.
+            if app.cluster.note(report.engine.into()) {
                 announce_passing(app).await;
             }
             refresh(app, told).await
@@ -197,8 +197,8 @@ async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrup
 /// Writes down what is, if it speaks of what the user wants now.
 async fn apply(app: &App, told: &mut Told, observed: Observed) -> Result<(), Interrupted> {
     let Some(row) = app.store.instance(&observed.id).await? else {
-        let is_there = observed.observation != Observation::Absent;
-        if app.cluster.note_unknown(&observed.id, is_there) && is_there {
+        let unknown = unknown(&observed);
+        if app.cluster.note_unknown(&observed.id, unknown.as_ref()) && unknown.is_some() {
             tracing::warn!(instance = %observed.id, "the cluster has a container that the store does not know; it is left alone");
         }
         return Ok(());
@@ -237,6 +237,16 @@ async fn apply(app: &App, told: &mut Told, observed: Observed) -> Result<(), Int
         }
     }
     Ok(())
+}
+
+/// What is noted of a container that the store does not know.
+fn unknown(observed: &Observed) -> Option<Unknown> {
+    let running = match (&observed.observation, &observed.takes) {
+        (Observation::Absent, _) => return None,
+        (Observation::Running { since }, Some(takes)) => Some((*since, takes.clone())),
+        (_, _) => None,
+    };
+    Some(Unknown { running })
 }
 
 /// Tells listeners of instances whose wait has another reason now.

@@ -28,6 +28,7 @@ use std::{path::Path, time::Duration};
 use jiff::Timestamp;
 use sqlx::{
     Connection as _,
+    migrate::Migrator,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous},
 };
 
@@ -50,6 +51,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// `SQLite` has one writer; more connections than this only queue.
 const CONNECTIONS_MAX: u32 = 4;
 
+static MIGRATIONS: Migrator = sqlx::migrate!("src/store/migrations");
+
 /// The store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
@@ -69,6 +72,8 @@ pub(crate) enum StoreError {
     LastAdmin,
     #[error("the user was removed meanwhile")]
     UserGone,
+    #[error("the gateway that runs on this store is of another version; stop it first")]
+    OtherVersion,
     #[error("the store did not answer as it should")]
     Database(#[source] sqlx::Error),
     #[error("the store holds something that this version cannot read")]
@@ -76,11 +81,32 @@ pub(crate) enum StoreError {
 }
 
 impl Store {
-    /// Opens the store at `file`, makes it if it is not there, and brings its tables up to this version.
+    /// Opens the store at `file`, makes it if it is not there, and brings its tables up to this version. Only for whoever
+    /// holds the lock of the data directory.
     pub(crate) async fn open(file: &Path) -> Result<Self, StoreError> {
+        let store = Self::connect(file, true).await?;
+        let migrated = MIGRATIONS.run(&store.pool).await;
+        migrated.map_err(|error| StoreError::Unreadable(error.into()))?;
+        Ok(store)
+    }
+
+    /// Opens a store that a gateway of this very version uses meanwhile; its tables stay as they are.
+    pub(crate) async fn open_beside(file: &Path) -> Result<Self, StoreError> {
+        let store = Self::connect(file, false).await?;
+        let done: Vec<i64> = sqlx::query_scalar("select version from _sqlx_migrations order by version")
+            .fetch_all(&store.pool)
+            .await?;
+        if done.into_iter().eq(MIGRATIONS.iter().map(|migration| migration.version)) {
+            Ok(store)
+        } else {
+            Err(StoreError::OtherVersion)
+        }
+    }
+
+    async fn connect(file: &Path, create: bool) -> Result<Self, StoreError> {
         let options = SqliteConnectOptions::new()
             .filename(file)
-            .create_if_missing(true)
+            .create_if_missing(create)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
@@ -88,10 +114,6 @@ impl Store {
         let in_a_hurry = options.clone().synchronous(SqliteSynchronous::Normal);
         let pool = connections(CONNECTIONS_MAX).connect_with(options).await?;
         let reports = connections(1).connect_lazy_with(in_a_hurry);
-        sqlx::migrate!("src/store/migrations")
-            .run(&pool)
-            .await
-            .map_err(|error| StoreError::Unreadable(error.into()))?;
         Ok(Self { pool, reports })
     }
 

@@ -113,13 +113,14 @@ impl Store {
         rows.iter().map(held).collect()
     }
 
-    /// The instances that wait for room; jobs wait as jobs.
+    /// The instances that wait for room; jobs wait as jobs. What is on its way and holds no place waits for one, whatever
+    /// its status says: a command may end while its user asks for it to be started anew.
     pub(crate) async fn waiting_instances(&self) -> Result<Vec<Waiting>, StoreError> {
         let rows = sqlx::query(
             "select i.id, i.generation, i.spec, i.priority, i.queued_at, i.job_id,
                     users.name as user_name, groups.name as group_name
              from instances as i join users on users.id = i.user_id join groups on groups.id = users.group_id
-             where i.goal = 'running' and json_extract(i.status, '$.state') = 'waiting'
+             where i.goal = 'running' and json_extract(i.status, '$.state') in ('waiting', 'pulling', 'starting')
                and not exists (select 1 from reservations where instance_id = i.id)
              order by i.queued_at, i.id",
         )

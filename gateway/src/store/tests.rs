@@ -1,9 +1,13 @@
 //! The store as a whole: upgrades, and what must hold across tables.
 
-use gateway_api::{GroupName, Status, UserName, audit::AuditQuery, session::Role};
+use envd_api::control::InstanceSpec;
+use gateway_api::{
+    Goal, GroupName, InstanceId, InstanceName, Status, UserName, audit::AuditQuery, instance::WaitReason,
+    session::Role,
+};
 use sqlx::{Connection as _, SqliteConnection};
 
-use super::{GroupId, Line, NewUser, Store, StoreError, UserChange};
+use super::{GroupId, Held, Line, NewInstance, NewUser, Settled, Store, StoreError, UserChange};
 
 /// A store as version 0.1.0 left it.
 const FIRST_RELEASE: &str = r#"
@@ -130,6 +134,62 @@ async fn a_group_with_members_stays() {
     assert!(!store.remove_group(group, &line()).await.unwrap());
     store.change_user(root.id, join(GroupId::DEFAULT), &line()).await.unwrap();
     assert!(store.remove_group(group, &line()).await.unwrap());
+}
+
+/// A command that ends at the very moment at which its user asks for a restart has given its place back.
+#[tokio::test]
+async fn what_is_to_run_holds_a_place_or_waits_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("store.db")).await.unwrap();
+    add(&store, "root", Role::Admin).await.unwrap();
+    let root = store.user_by_name(&name("root")).await.unwrap().unwrap();
+    let spec: InstanceSpec = serde_json::from_value(serde_json::json!({
+        "user": "root", "group": "default", "hostname": "train", "image": "debian", "cpus": 1.0,
+        "memory_bytes": 1 << 30, "shm_bytes": 1 << 20, "gpus": 0, "env": {}, "command": ["true"]
+    }))
+    .unwrap();
+    let (id, train) = (InstanceId::new(), "train".parse::<InstanceName>().unwrap());
+    let waits = Status::Waiting { reason: WaitReason::Queued, message: String::new() };
+    let slug = train.slug();
+    let new = NewInstance {
+        id: &id,
+        user: root.id,
+        name: &train,
+        slug: &slug,
+        spec: &spec,
+        status: &waits,
+        auto_start: false,
+    };
+    store.add_instance(new, &line()).await.unwrap();
+    let held = Held {
+        node: "here".to_owned(),
+        cpus_milli: 1000,
+        memory_mib: 1024,
+        cards: Vec::new(),
+        model: None,
+        sequence: 1,
+    };
+    assert!(store.reserve_instance(&id, 1, &held, &Status::Starting).await.unwrap());
+    let ended = Settled { status: &Status::Succeeded, is_over: true, end: None };
+    assert!(store.settle(&id, 1, &ended).await.unwrap());
+    assert!(store.set_goal(&id, 1, Goal::Running, &Status::Starting, &line()).await.unwrap());
+    assert!(store.generations().await.unwrap().is_empty(), "the cluster is told of what has a place");
+    let waiting = store.waiting_instances().await.unwrap();
+    assert_eq!(waiting.iter().map(|one| (&one.id, one.generation)).collect::<Vec<_>>(), [(&id, 2)]);
+}
+
+#[tokio::test]
+async fn whoever_comes_beside_a_gateway_changes_no_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    assert!(Store::open_beside(&file).await.is_err(), "there is none, and none is made");
+    assert!(!file.exists());
+    Store::open(&file).await.unwrap().close().await;
+    let store = Store::open_beside(&file).await.unwrap();
+    let last = "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)";
+    sqlx::query(last).execute(&store.pool).await.unwrap();
+    store.close().await;
+    assert!(matches!(Store::open_beside(&file).await, Err(StoreError::OtherVersion)));
 }
 
 async fn add(store: &Store, user: &str, role: Role) -> Result<(), StoreError> {

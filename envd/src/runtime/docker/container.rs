@@ -11,6 +11,7 @@ use bollard::models::{
     HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountPoint, MountType,
     NetworkingConfig, RestartPolicy, RestartPolicyNameEnum,
 };
+use envd_api::control::Takes;
 use gateway_api::InstanceId;
 use jiff::Timestamp;
 
@@ -46,16 +47,15 @@ pub(super) struct Ground<'a> {
 }
 
 pub(super) fn body(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<ContainerCreateBody, RuntimeError> {
-    let mut labels = vec![
+    let cards = launch.spec.cards.join(",");
+    let labels = [
         (LABEL_CLUSTER, ground.cluster.to_owned()),
         (LABEL_NETWORK, launch.spec.user.clone()),
         (LABEL_INSTANCE, launch.instance.to_string()),
         (LABEL_GENERATION, launch.generation.to_string()),
+        // Every one of ours, also where it says nothing: what is not set here is what the image says.
+        (LABEL_CARDS, cards.clone()),
     ];
-    let cards = launch.spec.cards.join(",");
-    if !cards.is_empty() {
-        labels.push((LABEL_CARDS, cards.clone()));
-    }
     // An image's own wish for all cards would be granted where NVIDIA's runtime is the engine's usual one.
     let visible = if cards.is_empty() { NO_CARDS } else { &cards };
     let env = ground.has_driver.then(|| vec![format!("{VISIBLE_CARDS}={visible}")]);
@@ -186,7 +186,7 @@ pub(super) fn container(
     let (network, address) = network.map_or((None, None), |there| {
         (there.network_id.clone(), there.ip_address.clone().filter(|address| !address.is_empty()))
     });
-    let labels = found.config.and_then(|config| config.labels).unwrap_or_default();
+    let labels = found.config.take().and_then(|config| config.labels).unwrap_or_default();
     let is = |label: &str, value: &str| labels.get(label).is_some_and(|found| found == value);
     if !is(LABEL_CLUSTER, cluster) || !is(LABEL_INSTANCE, instance.as_str()) {
         return Err(RuntimeError::Foreign { name: name(instance) });
@@ -200,13 +200,24 @@ pub(super) fn container(
         phase: phase(&state),
         last_start: state.started_at.unwrap_or_default(),
         user: labels.get(LABEL_NETWORK).cloned(),
-        cards: labels
-            .get(LABEL_CARDS)
-            .map_or_else(Vec::new, |cards| cards.split(',').map(str::to_owned).collect()),
+        takes: takes(found.host_config.as_ref(), labels.get(LABEL_CARDS)),
         network,
         address,
         own_files,
     })
+}
+
+/// The engine's own numbers, whoever gave them.
+fn takes(host: Option<&HostConfig>, cards: Option<&String>) -> Takes {
+    let number = |of: fn(&HostConfig) -> Option<i64>| {
+        host.and_then(of).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
+    };
+    let cards = cards.map_or("", String::as_str).split(',').filter(|card| !card.is_empty());
+    Takes {
+        cpus_milli: number(|host| host.nano_cpus) / 1_000_000,
+        memory_bytes: number(|host| host.memory),
+        cards: cards.map(str::to_owned).collect(),
+    }
 }
 
 /// All that a container can write to on this machine's disk, apart from our mounts: its layer, the volumes that its

@@ -14,7 +14,7 @@ use futures_util::StreamExt;
 use oci_spec::distribution::Reference;
 use tokio::time::timeout;
 
-use super::{LOOK, OWN_IMAGES, OWN_PARTS, PULL_SILENCE, engine};
+use super::{LOOK, OWN_IMAGES, OWN_PARTS, PULL_SILENCE, engine, reach};
 use crate::{
     runtime::{Defaults, ImageId, Progress, RuntimeError, docker::engine::Engine},
     save::registry,
@@ -22,6 +22,9 @@ use crate::{
 
 /// What the engine gives processes when the image says nothing.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What is allowed where the site names no registries.
+const PUBLIC_ONES: &str = "a public registry, or ask the admin to name this one in `registries`";
 
 /// Where images may come from.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +53,7 @@ pub(super) async fn ensure(
     {
         return Ok(before);
     }
-    let name = name.whole();
+    let (registry, name) = (name.registry().to_owned(), name.whole());
     if let Some(id) = look_up(engine, &name).await? {
         return Ok(id);
     }
@@ -58,6 +61,9 @@ pub(super) async fn ensure(
         let why =
             "it is an image of this machine's own, which has not been made here or was removed".to_owned();
         return Err(RuntimeError::ImageNotFound { image: reference.to_owned(), why });
+    }
+    if own.is_none() && places.registries.is_none() && reach::leads_inside(&registry).await {
+        return Err(RuntimeError::RegistryNotAllowed { registry, allowed: PUBLIC_ONES.to_owned() });
     }
     let login = login(own, reference).await?;
     pull(engine, &name, login, progress).await?;
@@ -117,15 +123,15 @@ fn allowed(name: &Reference, registries: Option<&[String]>) -> Result<(), Runtim
         return Ok(());
     }
     let allowed = match registries {
-        None => "a public registry, or ask the admin to name this one in `registries`".to_owned(),
+        None => PUBLIC_ONES.to_owned(),
         Some([]) => "this machine".to_owned(),
         Some(names) => names.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(" or "),
     };
     Err(RuntimeError::RegistryNotAllowed { registry: registry.to_owned(), allowed })
 }
 
-/// Neither an address in any spelling nor a name that only this network knows. Where a public name leads cannot be told
-/// from the name.
+/// Neither an address in any spelling nor a name that only this network knows. Where a public name leads is seen before
+/// it is asked: [`reach`].
 fn has_public_name(registry: &str) -> bool {
     const INSIDE: [&str; 9] =
         ["localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home", "arpa"];

@@ -1,10 +1,11 @@
-//! What a gateway tells anyone about itself: for `berth doctor`.
+//! What a gateway tells of itself and its machines.
 
 use jiff::Timestamp;
 use reqwest::{Method, header::DATE};
 use serde::Deserialize;
 
 use super::{Client, ClientError, http::read};
+use crate::cluster::Cluster;
 
 /// How a gateway is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +59,11 @@ impl Client {
     pub fn host_and_port(&self) -> Option<(String, u16)> {
         let host = self.base.host_str()?.trim_start_matches('[').trim_end_matches(']');
         Some((host.to_owned(), self.base.port_or_known_default()?))
+    }
+
+    /// The machines: what is there, and what is taken.
+    pub async fn cluster(&self) -> Result<Cluster, ClientError> {
+        self.get(&["cluster"]).await
     }
 
     /// The version of the gateway.
