@@ -21,6 +21,8 @@ mod ssh_keys;
 #[cfg(test)]
 mod tests;
 mod tokens;
+#[cfg(test)]
+mod upgrade_tests;
 mod users;
 
 use std::{path::Path, time::Duration};
