@@ -348,18 +348,78 @@ mod tests {
         })
     }
 
-    #[test]
-    fn the_example_is_understood() {
-        let data = tempfile::tempdir().unwrap();
-        let example = include_str!("../../deploy/berth.example.toml");
-        let switched_on = |line: &'static str| match line.strip_prefix('#') {
+    const EXAMPLE: &str = include_str!("../../deploy/berth.example.toml");
+
+    /// The example with every setting in it switched on.
+    fn switched_on() -> String {
+        let line = |line: &'static str| match line.strip_prefix('#') {
             Some(rest) if rest.starts_with(|first: char| first.is_ascii_lowercase() || first == '[') => rest,
             Some(_) | None => line,
         };
-        let all: Vec<_> = example.lines().map(switched_on).collect();
-        for text in [example, &all.join("\n")] {
-            read(data.path(), text, &[]).unwrap();
+        EXAMPLE.lines().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_example_is_understood_and_changes_nothing() {
+        let data = tempfile::tempdir().unwrap();
+        assert_eq!(read(data.path(), EXAMPLE, &[]).unwrap(), read(data.path(), "", &[]).unwrap());
+        // NVIDIA's library is not on every machine.
+        let agent = data.path().join("the-agent").display().to_string();
+        read(data.path(), &switched_on(), &[("BERTH_NVML", &agent)]).unwrap();
+    }
+
+    #[test]
+    fn the_example_documents_every_key() {
+        let mut mistakes = Vec::new();
+        let file = File::of(switched_on().parse().unwrap(), &mut mistakes);
+        assert_eq!(mistakes, [""; 0]);
+        // Without `..`: who adds a key does not get past here.
+        let File {
+            docker,
+            gateway_user,
+            disk_limit,
+            registries,
+            registry,
+            registry_user,
+            registry_password,
+            network_pool,
+            dangerous_no_firewall,
+            tools,
+            instance_ca,
+            nvml,
+            storage,
+        } = file;
+        let documented = [
+            ("docker", docker.is_some()),
+            ("gateway_user", gateway_user.is_some()),
+            ("disk_limit", disk_limit.is_some()),
+            ("registries", registries.is_some()),
+            ("registry", registry.is_some()),
+            ("registry_user", registry_user.is_some()),
+            ("registry_password_file", registry_password.is_some()),
+            ("network_pool", network_pool.is_some()),
+            ("dangerous_no_firewall", dangerous_no_firewall.is_some()),
+            ("tools", tools.is_some()),
+            ("instance_ca", instance_ca.is_some()),
+            ("nvml", nvml.is_some()),
+        ];
+        for (key, is_there) in documented {
+            assert!(is_there, "`envd.{key}` is not in deploy/berth.example.toml");
         }
+        let home = storage["home"].as_table().unwrap();
+        for key in keys_of_storages() {
+            assert!(home.contains_key(&key), "`envd.storage.home.{key}` is not in deploy/berth.example.toml");
+        }
+    }
+
+    /// As the refusal of one that there is not names them.
+    fn keys_of_storages() -> Vec<String> {
+        let mut mistakes = Vec::new();
+        let odd = toml::toml! { [home]
+        odd = 1 };
+        storage::table(Path::new("/data"), odd, &mut mistakes);
+        let (_, known) = mistakes[0].split_once("expected one of ").unwrap();
+        known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
     #[test]
