@@ -3,6 +3,9 @@
 //! `Display` is the sentence that the user reads, `source()` is the operator's chain. What is not yours and what is
 //! not there are the same [`Error::NotFound`].
 
+#[cfg(test)]
+pub(crate) mod samples;
+
 use gateway_api::{
     Action, Code, Problem,
     error::Reason,
@@ -55,8 +58,12 @@ pub(crate) enum Error {
     LastAdmin { name: String },
     #[error("{kind} `{name}` cannot be removed: {why}")]
     InUse { kind: &'static str, name: String, why: &'static str },
-    #[error("`{reference}` is not an image reference: {why}")]
-    BadImage { reference: String, why: String },
+    #[error("`{reference}` is not an image reference: {}", reason.sentence())]
+    BadImage { reference: String, reason: Reason },
+    #[error("there is no image `{reference}`: {}", reason.sentence())]
+    NoImage { reference: String, reason: Reason },
+    /// The same in the words of whoever was asked for it, such as a registry.
+    #[allow(dead_code, reason = "registries are asked by the cluster, which says so in its own way")]
     #[error("there is no image `{reference}`: {why}")]
     ImageNotFound { reference: String, why: String },
     #[error("{field}: {why}")]
@@ -75,8 +82,8 @@ pub(crate) enum Error {
     OverQuota { resource: String, wanted: String, used: String, limit: String },
     #[error("{field}: {wanted} is more than any node has; the largest has {largest}")]
     TooLarge { field: &'static str, wanted: String, largest: String },
-    #[error("the new password is too weak: {why}")]
-    WeakPassword { why: &'static str },
+    #[error("the new password is too weak: {}", reason.sentence())]
+    WeakPassword { reason: Reason },
     #[error("instance `{name}` is {state}; it cannot {action} now", action = action.word())]
     WrongState { name: String, state: &'static str, action: Action },
     #[error("the request's body cannot be read: {why}")]
@@ -263,17 +270,23 @@ impl Error {
                 ],
                 ..plain(S::CONFLICT, Code::InUse, Some("move its members to another group first"))
             },
-            Self::BadImage { reference, .. } => field(
+            Self::BadImage { reference, reason } => field(
                 Code::BadImage,
                 "image",
                 "write it like `python:3.12` or `registry.example.org/team/image:tag`",
-                vec![("reference", reference.clone())],
+                [vec![("reference", reference.clone())], because(*reason)].concat(),
             ),
-            Self::ImageNotFound { reference, .. } => field(
+            Self::NoImage { reference, reason } => field(
                 Code::ImageNotFound,
                 "image",
                 "see the list of images, and check the spelling",
-                vec![("reference", reference.clone())],
+                [vec![("reference", reference.clone())], because(*reason)].concat(),
+            ),
+            Self::ImageNotFound { reference, why } => field(
+                Code::ImageNotFound,
+                "image",
+                "see the list of images, and check the spelling",
+                vec![("reference", reference.clone()), ("why", why.clone())],
             ),
             Self::BadValue { field: name, why } => field(
                 Code::BadValue,
@@ -285,11 +298,7 @@ impl Error {
                 Code::BadValue,
                 name,
                 "change that value",
-                vec![
-                    ("field", name.clone()),
-                    ("reason", reason.word()),
-                    ("why", reason.sentence().to_owned()),
-                ],
+                [vec![("field", name.clone())], because(*reason)].concat(),
             ),
             Self::TooLarge { field: name, wanted, largest } => field(
                 Code::TooLarge,
@@ -297,9 +306,12 @@ impl Error {
                 "ask for less",
                 vec![("field", (*name).to_owned()), ("wanted", wanted.clone()), ("largest", largest.clone())],
             ),
-            Self::WeakPassword { .. } => {
-                field(Code::WeakPassword, "new", "take a longer one that is not in use elsewhere", Vec::new())
-            }
+            Self::WeakPassword { reason } => field(
+                Code::WeakPassword,
+                "new",
+                "take a longer one that is not in use elsewhere",
+                because(*reason),
+            ),
             Self::WrongState { name, state, action } => Parts {
                 params: vec![
                     ("name", name.clone()),
@@ -354,8 +366,9 @@ impl Error {
                     Some("leave it out, or name one that there is"),
                 )
             },
-            Self::BadBody { pointer, .. } => Parts {
+            Self::BadBody { why, pointer } => Parts {
                 pointer: pointer.clone(),
+                params: vec![("why", why.clone())],
                 ..plain(
                     S::BAD_REQUEST,
                     Code::BadBody,
@@ -377,6 +390,8 @@ impl Error {
                 )
             },
             Self::BodyTooLarge { limit } => Parts {
+                // The whole of it.
+                pointer: Some(String::new()),
                 params: vec![("limit", limit.to_string())],
                 ..plain(S::PAYLOAD_TOO_LARGE, Code::BodyTooLarge, Some("send less"))
             },
@@ -385,8 +400,8 @@ impl Error {
                 Code::ClusterUnreachable,
                 Some("try again in a moment; if it stays so, tell the admin that envd is down"),
             ),
-            Self::AgentUnreachable { name, .. } => Parts {
-                params: vec![("name", name.clone())],
+            Self::AgentUnreachable { name, why } => Parts {
+                params: vec![("name", name.clone()), ("why", why.clone())],
                 ..plain(
                     S::BAD_GATEWAY,
                     Code::AgentUnreachable,
@@ -454,6 +469,11 @@ impl From<StoreError> for Error {
     }
 }
 
+/// Why, as a word to translate and as a sentence for those who do not know the word.
+fn because(reason: Reason) -> Vec<(&'static str, String)> {
+    vec![("reason", reason.word()), ("why", reason.sentence().to_owned())]
+}
+
 /// What of a text may be repeated to its sender: a bounded piece without control characters.
 fn repeatable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(64).collect()
@@ -488,69 +508,8 @@ mod tests {
     /// The product's voice in one file: every error that users can meet.
     #[test]
     fn every_error_reads_well() {
-        let boxed = || BoxError::from("the cause");
-        let all = [
-            Error::Unauthenticated,
-            Error::BadCredentials,
-            Error::TooManyAttempts { seconds: 30 },
-            Error::TooManyOpen { what: "logs", limit: 32 },
-            Error::TooManyReaders,
-            Error::PasswordChangeRequired,
-            Error::CrossSite,
-            Error::Forbidden { why: "only an admin may do this" },
-            Error::NotFound { kind: "instance", name: "trian".to_owned() },
-            Error::NoSuchRoute,
-            Error::NoSuchMethod,
-            Error::BadName("a b".parse::<gateway_api::InstanceName>().unwrap_err()),
-            Error::BadName("Alice".parse::<gateway_api::UserName>().unwrap_err()),
-            Error::BadName("".parse::<gateway_api::TokenName>().unwrap_err()),
-            Error::NameTaken { name: "train".to_owned() },
-            Error::AlreadyExists { kind: "group", name: "vision".to_owned() },
-            Error::UserRemoved { name: "alice".to_owned(), until: "2026-01-31T12:00:00Z".parse().unwrap() },
-            Error::LastAdmin { name: "admin".to_owned() },
-            Error::InUse { kind: "group", name: "vision".to_owned(), why: "it has members" },
-            Error::BadImage { reference: "A:B:C".to_owned(), why: "it must be lower case".to_owned() },
-            Error::ImageNotFound {
-                reference: "localhost/berth/bse".to_owned(),
-                why: "it is not on this machine".to_owned(),
-            },
-            Error::BadValue { field: "cpus", why: "it must be more than 0".to_owned() },
-            Error::TooLarge { field: "cpus", wanted: "64".to_owned(), largest: "2".to_owned() },
-            Error::WeakPassword { why: "it has fewer than 8 characters" },
-            Error::WrongState { name: "train".to_owned(), state: "stopped", action: Action::Stop },
-            Error::BadJobFile { notes: Vec::new() },
-            Error::WrongJobState { name: "train".to_owned(), state: "succeeded", action: JobAction::Stop },
-            Error::NeedsMoreMachines { tasks: 8, fit: 2 },
-            Error::OverQuota {
-                resource: "gpus".to_owned(),
-                wanted: "2".to_owned(),
-                used: "3".to_owned(),
-                limit: "4".to_owned(),
-            },
-            Error::NotHere { kind: "gpu", name: "h900".to_owned(), known: "a100".to_owned() },
-            Error::BadBody { why: "unknown field `cpu`".to_owned(), pointer: Some("/cpu".to_owned()) },
-            Error::Malformed,
-            Error::UnknownField { field: "cpu".to_owned(), pointer: "/cpu".to_owned() },
-            Error::BodyTooLarge { limit: 65536 },
-            Error::ClusterUnreachable(boxed()),
-            Error::AgentUnreachable { name: "train".to_owned(), why: "it is not linked".to_owned() },
-            Error::AppsUnavailable,
-            Error::NoRegistry,
-            Error::BeingSaved { name: "train".to_owned() },
-            Error::SaveRefused { why: "its container is gone".to_owned() },
-            Error::ImageQuota {
-                wanted: "3.0 GiB".to_owned(),
-                used: "9.0 GiB".to_owned(),
-                limit: "10.0 GiB".to_owned(),
-            },
-            Error::ImageInUse { name: "alice/train:1".to_owned(), by: "bob/eval".to_owned() },
-            Error::DiskFull(boxed()),
-            Error::Internal(boxed()),
-        ];
-        let unfit = Reason::ALL.map(|reason| Error::unfit("field", reason));
-        let lines: Vec<_> = all
+        let lines: Vec<_> = samples::all()
             .iter()
-            .chain(&unfit)
             .map(|error| {
                 let problem = error.problem();
                 let code = serde_json::to_value(problem.code).unwrap();

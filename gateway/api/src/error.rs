@@ -75,7 +75,8 @@ pub enum Code {
     Unknown,
 }
 
-/// Why a value cannot be used: the parameter `reason` of [`Code::BadValue`].
+/// Why a value cannot be used: the parameter `reason` of [`Code::BadValue`], [`Code::BadImage`],
+/// [`Code::ImageNotFound`] and [`Code::WeakPassword`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -104,13 +105,29 @@ pub enum Reason {
     EndsBeforeItStarts,
     PriorityOutOfRange,
     SiteNameTooLong,
+    ImageEmpty,
+    ImageIsAnId,
+    ImageTooLong,
+    ImageNotLowerCase,
+    ImageTagUnfit,
+    ImageDigestUnfit,
+    ImageUnreadable,
+    ImageNameUnfit,
+    ImageTagNotAllowed,
+    ImageNotOnThisMachine,
+    ImageNotSavedForYou,
+    ImageBeingSaved,
+    ImageNotSaved,
+    PasswordTooShort,
+    PasswordTooLong,
+    PasswordUnchanged,
     /// A reason that this client does not know, from a newer gateway.
     #[serde(other)]
     Unknown,
 }
 
 impl Reason {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 41] = [
         Self::Negative,
         Self::CpusTooFew,
         Self::MemoryTooSmall,
@@ -136,6 +153,22 @@ impl Reason {
         Self::EndsBeforeItStarts,
         Self::PriorityOutOfRange,
         Self::SiteNameTooLong,
+        Self::ImageEmpty,
+        Self::ImageIsAnId,
+        Self::ImageTooLong,
+        Self::ImageNotLowerCase,
+        Self::ImageTagUnfit,
+        Self::ImageDigestUnfit,
+        Self::ImageUnreadable,
+        Self::ImageNameUnfit,
+        Self::ImageTagNotAllowed,
+        Self::ImageNotOnThisMachine,
+        Self::ImageNotSavedForYou,
+        Self::ImageBeingSaved,
+        Self::ImageNotSaved,
+        Self::PasswordTooShort,
+        Self::PasswordTooLong,
+        Self::PasswordUnchanged,
     ];
 
     /// The word as it stands in JSON.
@@ -171,6 +204,26 @@ impl Reason {
             Self::EndsBeforeItStarts => "it ends before it starts",
             Self::PriorityOutOfRange => "it must be from 1 to 9",
             Self::SiteNameTooLong => "it must be one line of at most 60 characters",
+            Self::ImageEmpty => "it is empty",
+            Self::ImageIsAnId => "it is an image's id; use a name",
+            Self::ImageTooLong => "it is too long",
+            Self::ImageNotLowerCase => "its name must be in lower case",
+            Self::ImageTagUnfit => "what follows its `:` is not a tag",
+            Self::ImageDigestUnfit => "what follows its `@` is not a digest",
+            Self::ImageUnreadable => "it holds what no reference can hold, such as a space",
+            Self::ImageNameUnfit => {
+                "the name has lower-case letters, digits, `.`, `_` and `-`, at most 64 of them"
+            }
+            Self::ImageTagNotAllowed => "the tag has letters, digits, `.`, `_` and `-`, at most 128 of them",
+            Self::ImageNotOnThisMachine => {
+                "it is not on this machine, and images under `localhost/` are never pulled"
+            }
+            Self::ImageNotSavedForYou => "nobody has saved such an image for you",
+            Self::ImageBeingSaved => "it is still being saved",
+            Self::ImageNotSaved => "it was not saved, or is being deleted",
+            Self::PasswordTooShort => "it has fewer than 8 characters",
+            Self::PasswordTooLong => "it is longer than 1024 bytes",
+            Self::PasswordUnchanged => "it is the old one",
             Self::Unknown => "it cannot be used",
         }
     }

@@ -4,6 +4,7 @@
 //! everything that is said about it to standard error, so that pipes stay clean. Every sentence of its own lives in
 //! [`words`], in English and Chinese; the help is English.
 
+mod amount;
 mod attach;
 mod browser;
 mod commands;
@@ -212,6 +213,7 @@ mod tests {
         for line in [
             "berth exec a1 ls -l /",
             "berth exec -it a1 -- bash -l",
+            "berth create a1 --cpus -1 -m -1G --shm=-1 --gpus -1",
             "berth create a1 -e A=1 --env B=2 -m 8G --shm-size 1G -- python train.py --lr 0.1",
             "berth ps",
             "berth rm a b c",

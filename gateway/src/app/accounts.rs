@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gateway_api::{
     UserName,
+    error::Reason,
     session::{ChangePassword, PASSWORD_MAX_BYTES, Role},
 };
 
@@ -130,7 +131,7 @@ impl App {
         let name = caller.user.name.as_str();
         password::check(&change.new)?;
         if change.old == change.new {
-            return Err(Error::WeakPassword { why: "it is the old one" });
+            return Err(Error::WeakPassword { reason: Reason::PasswordUnchanged });
         }
         let hash = self.store.user_to_verify(&caller.user.name).await?.map(|(_, hash)| hash);
         let line = caller.line("change_password", name);

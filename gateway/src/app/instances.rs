@@ -4,7 +4,7 @@ pub(super) mod check;
 
 use envd_api::control::InstanceSpec;
 use gateway_api::{
-    Action, CreateInstance, Goal, Instance, InstanceId, InstanceName, Slug, Status,
+    Action, CreateInstance, Goal, Instance, InstanceId, InstanceName, Slug, Status, error::Reason,
     instance::SHM_DEFAULT_BYTES, job::DryRun, session::Role,
 };
 
@@ -302,11 +302,7 @@ impl App {
         }
         match self.cluster.envd.images().await {
             Ok(images) if !images.iter().any(|local| same_image(&local.reference, image)) => {
-                Err(Error::ImageNotFound {
-                    reference: image.to_owned(),
-                    why: "it is not on this machine, and images under `localhost/` are never pulled"
-                        .to_owned(),
-                })
+                Err(Error::NoImage { reference: image.to_owned(), reason: Reason::ImageNotOnThisMachine })
             }
             // When the cluster does not answer, the instance waits for it and is checked there.
             Ok(_) | Err(_) => Ok(()),

@@ -12,7 +12,10 @@ use gateway_api::{
 use jiff::Timestamp;
 use oci_spec::distribution::Reference;
 
-use super::{App, instances::gibibytes};
+use super::{
+    App,
+    instances::{check, gibibytes},
+};
 use crate::{
     auth::{Caller, policy},
     error::Error,
@@ -181,20 +184,20 @@ impl App {
         if reference.registry() != registry && reference.registry() != self.registry_name() {
             return Ok(text.to_owned());
         }
-        let missing = |why: &str| Error::ImageNotFound { reference: text.to_owned(), why: why.to_owned() };
+        let missing = |reason| Error::NoImage { reference: text.to_owned(), reason };
         let row = self
             .store
             .image_by_name(reference.repository(), reference.tag(), reference.digest())
             .await?
             .filter(|row| policy::may_use_image(caller, row))
-            .ok_or_else(|| missing("nobody has saved such an image for you"))?;
+            .ok_or_else(|| missing(Reason::ImageNotSavedForYou))?;
         match (&row.state, &row.digest) {
             (ImageState::Ready, Some(digest)) => {
                 Ok(format!("{registry}/{}:{}@{digest}", row.repository, row.tag))
             }
-            (ImageState::Saving { .. }, _) => Err(missing("it is still being saved")),
+            (ImageState::Saving { .. }, _) => Err(missing(Reason::ImageBeingSaved)),
             (ImageState::Ready | ImageState::Failed { .. } | ImageState::Deleting, _) => {
-                Err(missing("it was not saved, or is being deleted"))
+                Err(missing(Reason::ImageNotSaved))
             }
         }
     }
@@ -289,21 +292,21 @@ fn not_found(name: &str) -> Error {
 
 /// The names must do in any registry and any client.
 pub(super) fn check_name(repository: &str, name: &str, tag: &str) -> Result<(), Error> {
-    let bad = |why: &str| {
+    let bad = |reason| {
         let reference: String =
             format!("{name}:{tag}").chars().filter(|letter| !letter.is_control()).take(128).collect();
-        Error::BadImage { reference, why: why.to_owned() }
+        Error::BadImage { reference, reason }
     };
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
-        return Err(bad("the name has lower-case letters, digits, `.`, `_` and `-`, at most 64 of them"));
+        return Err(bad(Reason::ImageNameUnfit));
     }
     let word = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if tag.is_empty() || tag.len() > 128 || tag.starts_with(['.', '-']) || !tag.bytes().all(word) {
-        return Err(bad("the tag has letters, digits, `.`, `_` and `-`, at most 128 of them"));
+        return Err(bad(Reason::ImageTagNotAllowed));
     }
     let whole = format!("registry.example.org/{repository}:{tag}");
-    whole.parse::<Reference>().map(drop).map_err(|error| bad(&error.to_string()))
+    whole.parse::<Reference>().map(drop).map_err(|error| bad(check::unreadable(&whole, &error)))
 }
 
 fn check_message(message: &str) -> Result<(), Error> {

@@ -6,7 +6,10 @@ use argon2::{
     Argon2,
     password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash},
 };
-use gateway_api::session::{PASSWORD_MAX_BYTES, PASSWORD_MIN_CHARS};
+use gateway_api::{
+    error::Reason,
+    session::{PASSWORD_MAX_BYTES, PASSWORD_MIN_CHARS},
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::Error;
@@ -80,10 +83,10 @@ pub(crate) fn random() -> String {
 /// The rule for a password that a user chooses.
 pub(crate) fn check(password: &str) -> Result<(), Error> {
     if password.chars().count() < PASSWORD_MIN_CHARS {
-        return Err(Error::WeakPassword { why: "it has fewer than 8 characters" });
+        return Err(Error::WeakPassword { reason: Reason::PasswordTooShort });
     }
     if password.len() > PASSWORD_MAX_BYTES {
-        return Err(Error::WeakPassword { why: "it is longer than 1024 bytes" });
+        return Err(Error::WeakPassword { reason: Reason::PasswordTooLong });
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
-//! Who gets what from which operation: every operation of the API's description, asked by everyone, in one snapshot.
+//! Who gets what from which operation: every operation of the API's description, and every route besides, asked by
+//! everyone, in one snapshot.
 //!
-//! The walk goes over the description that the router itself is made of, so an operation cannot be forgotten: one
-//! whose path or body this file does not know how to fill fails the test.
+//! The walk goes over what the router itself is made of, so nothing can be forgotten: an operation whose path or body
+//! this file does not know how to fill fails the test, and so does a route that is made elsewhere.
 
 use std::fmt::Write as _;
 
@@ -32,7 +33,7 @@ struct World {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_policy_table() {
-    let site = Site::open_with("[gateway]\nregistry = \"127.0.0.1:5000\"").await;
+    let site = Site::open_with("[gateway]\nregistry = \"127.0.0.1:1\"").await;
     let mut number = 0;
     let mut table = format!("{:<48}", "");
     for role in ROLES {
@@ -56,7 +57,58 @@ async fn the_policy_table() {
             }
         }
     }
+    for (route, _) in super::undescribed() {
+        for (method, path) in asked_of(route) {
+            let _ = write!(table, "\n{:<48}", format!("{method} {}", path.trim_start_matches("/api/v1")));
+            for (column, role) in ROLES.iter().enumerate() {
+                let world = World::make(&site, &mut number, "").await;
+                let path = path.replace("{owner}", &world.owner);
+                let status = site.ask(&method, &path, world.tokens[column].as_ref(), None).await.status;
+                assert!(status != 500 && status != 405 && status != 400, "{path} as {role}: {status}");
+                let _ = write!(table, "{status:>9}");
+            }
+        }
+    }
     insta::assert_snapshot!(table);
+}
+
+/// What is asked of a route that the description does not have. No registry answers behind these.
+fn asked_of(route: &str) -> Vec<(Method, &'static str)> {
+    match route {
+        "/api/v1/openapi.json" => vec![(Method::GET, "/api/v1/openapi.json")],
+        "/api/{*rest}" => vec![(Method::GET, "/api/v1/nothing")],
+        "/v2/" => vec![(Method::GET, "/v2/")],
+        "/v2/token" => vec![(Method::GET, "/v2/token")],
+        "/v2/_catalog" => vec![(Method::GET, "/v2/_catalog")],
+        "/v2/{*rest}" => vec![
+            (Method::GET, "/v2/{owner}/train/tags/list"),
+            (Method::GET, "/v2/{owner}/train/manifests/1"),
+            (Method::DELETE, "/v2/{owner}/train/manifests/1"),
+            (Method::POST, "/v2/{owner}/train/blobs/uploads/"),
+        ],
+        other => panic!("{other}: say what is asked of it"),
+    }
+}
+
+/// What is routed anywhere else would not be in the table.
+#[test]
+fn nothing_is_routed_but_where_the_table_looks() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http");
+    let mut found = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+        // This file would find itself.
+        if file.extension().is_none_or(|ending| ending != "rs") || file.ends_with("policy_table.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        for call in [".route(", ".route_service(", ".nest_service(", ".nest(", ".merge("] {
+            for _ in text.matches(call) {
+                found.push(format!("{}: {call}", file.file_name().unwrap().display()));
+            }
+        }
+    }
+    found.sort();
+    assert_eq!(found, ["mod.rs: .nest(", "mod.rs: .route("], "put it among `undescribed`");
 }
 
 impl World {

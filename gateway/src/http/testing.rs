@@ -303,6 +303,17 @@ impl Site {
     }
 }
 
+/// Checks a file of this crate that is made from the code, or makes it as snapshots are made.
+pub(super) fn checked_in(file: &str, text: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|when| when == "always") {
+        std::fs::write(path, format!("{text}\n")).unwrap();
+        return;
+    }
+    let is_current = std::fs::read_to_string(path).is_ok_and(|checked_in| checked_in.trim_end() == text);
+    assert!(is_current, "gateway/{file} is stale: run this test with INSTA_UPDATE=always, or `make openapi`");
+}
+
 fn status(head: &str) -> u16 {
     head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{head}"))
 }

@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+
 import i18next from 'i18next'
 import { beforeAll, expect, test } from 'vitest'
 
@@ -14,19 +17,39 @@ function read(problem: ApiProblem, language = 'en') {
   return problemText(new ApiError(400, problem), i18next.getFixedT(language, ['errors', 'instances']))
 }
 
-test('values are translated too', () => {
-  const problem: ApiProblem = {
-    code: 'too_large',
-    message: 'no node has that much',
-    params: { field: 'memory_bytes', wanted: String(2 ** 40), largest: String(2 ** 36) },
-    request_id: 'req_1',
+/** What gateways answer, written down by a test of the gateway. */
+const written = readFileSync(resolve(import.meta.dirname, '../../../gateway/api/problems.json'), 'utf8')
+const problems: { bad_input: Record<string, ApiProblem>; all: ApiProblem[] } = JSON.parse(written)
+
+function bothLanguages(problem: ApiProblem): string {
+  return ['en', 'zh-CN']
+    .map((language) => {
+      const { what, why, hint, details } = read(problem, language)
+      return [what, why, hint, details && `(${details})`].filter(Boolean).join('\n')
+    })
+    .join('\n')
+}
+
+test('bad input in both languages', () => {
+  const said = Object.entries(problems.bad_input).map(
+    ([mistake, problem]) => `${mistake}\n${bothLanguages(problem)}`,
+  )
+  expect(said.join('\n\n')).toMatchSnapshot()
+})
+
+test('every error in both languages', () => {
+  expect(problems.all.map(bothLanguages).join('\n\n')).toMatchSnapshot()
+})
+
+test('no mistake reads like another', () => {
+  for (const language of ['en', 'zh-CN']) {
+    const said = Object.values(problems.bad_input).map((problem) => {
+      const { what, why } = read(problem, language)
+      return `${what} ${why} ${problem.code}`
+    })
+    // An empty name and one that holds a space break the same rule.
+    expect(new Set(said).size).toBe(said.length - 1)
   }
-  expect(read(problem)).toMatchObject({
-    what: '“Memory” is more than any node has',
-    why: 'Asked for 1 TiB; the most is 64 GiB.',
-    requestId: 'req_1',
-  })
-  expect(read(problem, 'zh-CN').what).toContain(zh.errors.field.memory_bytes)
 })
 
 test('a sentence whose values are missing gives way to the words of the gateway', () => {

@@ -29,7 +29,9 @@ function words(problem: ApiProblem, t: Translate): Record<string, string> {
   const values: Record<string, string | undefined> = {
     ...rest,
     kind: kind && t(`errors:kind.${kind}`, { defaultValue: kind }),
-    reason: reason && (t(`errors:reason.${reason}`, { defaultValue: '' }) || undefined),
+    // What has no word, such as a registry's answer, is said as it was said.
+    reason: (reason && t(`errors:reason.${reason}`, { defaultValue: '' })) || rest.why,
+    rule: kind && (t(`errors:rule.${kind}`, { defaultValue: '' }) || undefined),
     field: field && t(`errors:field.${field}`, { defaultValue: field }),
     state: state && t(`instances:state.${state}`, { defaultValue: state }),
     action: action && t(`instances:action.${action}`, { defaultValue: action }),
@@ -69,12 +71,13 @@ export function problemText(error: unknown, t: Translate): ProblemText {
     return sentence === '' || hasHole(sentence, values) ? undefined : t(key, { ...values, defaultValue: '' })
   }
   const what = line('what')
+  const why = line('why')
   return {
     what: what ?? problem.message,
-    why: line('why'),
+    why,
     hint: line('hint') ?? problem.hint ?? undefined,
     details:
-      what !== undefined && GENERAL.includes(problem.code) && !('reason' in values)
+      what !== undefined && GENERAL.includes(problem.code) && (why === undefined || why !== values.reason)
         ? problem.message
         : undefined,
     requestId: problem.request_id || undefined,

@@ -7,8 +7,9 @@ use gateway_api::{CreateInstance, job::DryRun};
 
 use super::{Session, lifecycle};
 use crate::{
+    amount::{self, Amount},
     failure::{Said, Status},
-    output, size,
+    output,
     words::Words,
 };
 
@@ -20,17 +21,17 @@ pub(crate) struct Create {
     #[arg(long, value_name = "REF")]
     image: Option<String>,
     /// Processors
-    #[arg(long, value_name = "N", default_value_t = 1.0)]
-    cpus: f64,
+    #[arg(long, value_name = "N", default_value = "1", value_parser = amount::cpus, allow_hyphen_values = true)]
+    cpus: Amount<f64>,
     /// Memory, such as `512M`, `8G` or `1.5G`
-    #[arg(short, long, value_name = "SIZE", default_value = "2G", value_parser = size::parse)]
-    memory: u64,
+    #[arg(short, long, value_name = "SIZE", default_value = "2G", value_parser = amount::size, allow_hyphen_values = true)]
+    memory: Amount<u64>,
     /// Shared memory (/dev/shm) [default: the site's own]
-    #[arg(long, alias = "shm-size", value_name = "SIZE", value_parser = size::parse)]
-    shm: Option<u64>,
+    #[arg(long, alias = "shm-size", value_name = "SIZE", value_parser = amount::size, allow_hyphen_values = true)]
+    shm: Option<Amount<u64>>,
     /// Graphics processors
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    gpus: u32,
+    #[arg(long, value_name = "N", default_value = "0", value_parser = amount::count::<u32>, allow_hyphen_values = true)]
+    gpus: Amount<u32>,
     /// The model of graphics processor, such as `3090`
     #[arg(long, value_name = "MODEL")]
     gpu_type: Option<String>,
@@ -57,10 +58,10 @@ pub(crate) async fn create(arguments: Create, session: &Session) -> anyhow::Resu
     let body = CreateInstance {
         name: arguments.name,
         image: arguments.image,
-        cpus: arguments.cpus,
-        memory_bytes: arguments.memory,
-        shm_bytes: arguments.shm,
-        gpus: arguments.gpus,
+        cpus: arguments.cpus.of("cpus")?,
+        memory_bytes: arguments.memory.of("memory_bytes")?,
+        shm_bytes: amount::given(arguments.shm, "shm_bytes")?,
+        gpus: arguments.gpus.of("gpus")?,
         gpu_model: arguments.gpu_type,
         env: environment(&arguments.env, session.words, |name| env::var(name).ok())?,
         command: arguments.command,

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::{Session, jobs::parse_time};
 use crate::{
+    amount::{self, Amount},
     failure::Status,
     output, size,
     words::{Title, Words},
@@ -41,23 +42,23 @@ pub(crate) struct Set {
     #[command(flatten)]
     whose: Whose,
     /// Processors
-    #[arg(long, value_name = "N")]
-    cpus: Option<f64>,
+    #[arg(long, value_name = "N", value_parser = amount::cpus, allow_hyphen_values = true)]
+    cpus: Option<Amount<f64>>,
     /// Memory, such as `512M`, `8G` or `1.5G`
-    #[arg(short, long, value_name = "SIZE", value_parser = size::parse)]
-    memory: Option<u64>,
+    #[arg(short, long, value_name = "SIZE", value_parser = amount::size, allow_hyphen_values = true)]
+    memory: Option<Amount<u64>>,
     /// Graphics processors
-    #[arg(long, value_name = "N")]
-    gpus: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = amount::count::<u64>, allow_hyphen_values = true)]
+    gpus: Option<Amount<u64>>,
     /// Graphics processors of a model
     #[arg(long, value_name = "MODEL=N", value_parser = parse_model)]
     gpus_of: Vec<(String, u64)>,
     /// Instances that run at a time
-    #[arg(long, value_name = "N")]
-    instances: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = amount::count::<u64>, allow_hyphen_values = true)]
+    instances: Option<Amount<u64>>,
     /// Jobs that run at a time
-    #[arg(long, value_name = "N")]
-    jobs: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = amount::count::<u64>, allow_hyphen_values = true)]
+    jobs: Option<Amount<u64>>,
     /// Only for so long, such as `12h` or `3d`; then the quota is what it was
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
     lasts: Option<Duration>,
@@ -97,12 +98,12 @@ async fn get(whose: &Whose, session: &Session) -> anyhow::Result<Quota> {
 /// The whole quota that is to be; a raise leaves the rest as it is.
 async fn wanted(set: &Set, session: &Session) -> anyhow::Result<Quota> {
     let limits = QuotaLimits {
-        cpus: set.cpus,
-        memory_bytes: set.memory,
-        gpus: set.gpus,
+        cpus: amount::given(set.cpus, "cpus")?,
+        memory_bytes: amount::given(set.memory, "memory_bytes")?,
+        gpus: amount::given(set.gpus, "gpus")?,
         gpus_by_model: set.gpus_of.iter().cloned().collect::<BTreeMap<_, _>>(),
-        instances: set.instances,
-        jobs: set.jobs,
+        instances: amount::given(set.instances, "instances")?,
+        jobs: amount::given(set.jobs, "jobs")?,
     };
     Ok(match set.lasts {
         None => Quota { limits, raise: None },

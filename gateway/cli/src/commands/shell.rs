@@ -8,8 +8,9 @@ use jobfile::spec::{Command, JobSpec};
 
 use super::{Session, convert, lifecycle::Wait, ssh};
 use crate::{
+    amount::{self, Amount},
     failure::{Said, Status},
-    output, size,
+    output,
 };
 
 /// Names that are tried when none is given.
@@ -24,14 +25,14 @@ pub(crate) struct Shell {
     #[arg(long)]
     name: Option<String>,
     /// Processors, whatever the file says
-    #[arg(long, value_name = "N")]
-    cpus: Option<f64>,
+    #[arg(long, value_name = "N", value_parser = amount::cpus, allow_hyphen_values = true)]
+    cpus: Option<Amount<f64>>,
     /// Memory, whatever the file says
-    #[arg(short, long, value_name = "SIZE", value_parser = size::parse)]
-    memory: Option<u64>,
+    #[arg(short, long, value_name = "SIZE", value_parser = amount::size, allow_hyphen_values = true)]
+    memory: Option<Amount<u64>>,
     /// Graphics processors, whatever the file says
-    #[arg(long, value_name = "N")]
-    gpus: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = amount::count::<u32>, allow_hyphen_values = true)]
+    gpus: Option<Amount<u32>>,
     /// A command to run instead of the shell
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -65,10 +66,11 @@ fn instance_of(spec: &JobSpec, arguments: &Shell, session: &Session) -> anyhow::
     Ok(CreateInstance {
         name: arguments.name.clone().or_else(|| spec.name.clone()).unwrap_or_else(|| "shell".to_owned()),
         image: role.image.clone(),
-        cpus: arguments.cpus.unwrap_or(role.resources.cpus),
-        memory_bytes: arguments.memory.unwrap_or(role.resources.memory_mib << 20),
+        cpus: amount::given(arguments.cpus, "cpus")?.unwrap_or(role.resources.cpus),
+        memory_bytes: amount::given(arguments.memory, "memory_bytes")?
+            .unwrap_or(role.resources.memory_mib << 20),
         shm_bytes: role.resources.shm_mib.map(|mib| mib << 20),
-        gpus: arguments.gpus.unwrap_or(role.resources.gpus),
+        gpus: amount::given(arguments.gpus, "gpus")?.unwrap_or(role.resources.gpus),
         gpu_model: spec.gpu_model.clone(),
         env: spec.env.clone(),
         command: Vec::new(),

@@ -16,9 +16,10 @@ use tokio::io::{AsyncWriteExt as _, stdout};
 
 use super::{Session, convert, create, jobs, lifecycle};
 use crate::{
+    amount::{self, Amount},
     attach,
     failure::{Said, Status},
-    output, size,
+    output,
 };
 
 /// How long `-f` waits for something to follow: as long as it takes.
@@ -37,17 +38,17 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "REF", conflicts_with = "file")]
     image: Option<String>,
     /// Processors
-    #[arg(long, value_name = "N", default_value_t = 1.0, conflicts_with = "file")]
-    cpus: f64,
+    #[arg(long, value_name = "N", default_value = "1", value_parser = amount::cpus, allow_hyphen_values = true, conflicts_with = "file")]
+    cpus: Amount<f64>,
     /// Memory, such as `512M`, `8G` or `1.5G`
-    #[arg(short, long, value_name = "SIZE", default_value = "2G", value_parser = size::parse, conflicts_with = "file")]
-    memory: u64,
+    #[arg(short, long, value_name = "SIZE", default_value = "2G", value_parser = amount::size, allow_hyphen_values = true, conflicts_with = "file")]
+    memory: Amount<u64>,
     /// Shared memory (/dev/shm) [default: the site's own]
-    #[arg(long, alias = "shm-size", value_name = "SIZE", value_parser = size::parse, conflicts_with = "file")]
-    shm: Option<u64>,
+    #[arg(long, alias = "shm-size", value_name = "SIZE", value_parser = amount::size, allow_hyphen_values = true, conflicts_with = "file")]
+    shm: Option<Amount<u64>>,
     /// Graphics processors
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "file")]
-    gpus: u32,
+    #[arg(long, value_name = "N", default_value = "0", value_parser = amount::count::<u32>, allow_hyphen_values = true, conflicts_with = "file")]
+    gpus: Amount<u32>,
     /// The model of graphics processor
     #[arg(long, value_name = "MODEL", conflicts_with = "file")]
     gpu_type: Option<String>,
@@ -192,10 +193,10 @@ fn spec(arguments: &Submit, image: Option<String>, session: &Session) -> anyhow:
         command: Command::Program(arguments.command.clone()),
         work_dir: None,
         resources: Resources {
-            cpus: arguments.cpus,
-            memory_mib: arguments.memory.div_ceil(1 << 20),
-            shm_mib: arguments.shm.map(|shm| shm.div_ceil(1 << 20)),
-            gpus: arguments.gpus,
+            cpus: arguments.cpus.of("cpus")?,
+            memory_mib: arguments.memory.of("memory_bytes")?.div_ceil(1 << 20),
+            shm_mib: amount::given(arguments.shm, "shm_bytes")?.map(|shm| shm.div_ceil(1 << 20)),
+            gpus: arguments.gpus.of("gpus")?,
         },
         ports: Vec::new(),
         completion: Completion { min_failed: Some(1), min_succeeded: None },

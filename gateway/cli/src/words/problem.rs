@@ -95,6 +95,7 @@ impl Words {
 fn chinese(problem: &Problem) -> String {
     let param = |key: &str| problem.params.get(key).map_or("", String::as_str);
     let field = || self::field(param("field"));
+    let why = || reason(param("reason")).unwrap_or(param("why"));
     match problem.code {
         Code::Unauthenticated => "尚未登录，或登录已过期".to_owned(),
         Code::BadCredentials => "用户名或密码不正确".to_owned(),
@@ -126,9 +127,9 @@ fn chinese(problem: &Problem) -> String {
                 format!("{} `{name}` 正被 {} 使用，不能删除", self::kind(kind), param("by"))
             }
         },
-        Code::BadImage => with_value("镜像地址不符合格式", param("reference")),
-        Code::ImageNotFound => with_value("找不到镜像", param("reference")),
-        Code::BadValue => match reason(param("reason")).unwrap_or(param("why")) {
+        Code::BadImage => because(with_value("镜像地址不符合格式", param("reference")), why()),
+        Code::ImageNotFound => because(with_value("找不到镜像", param("reference")), why()),
+        Code::BadValue => match why() {
             "" => format!("“{}”的值不符合要求", field()),
             why => format!("“{}”的值不符合要求：{why}", field()),
         },
@@ -156,19 +157,28 @@ fn chinese(problem: &Problem) -> String {
                 "" => String::new(),
                 known => format!("，现有：{known}"),
             };
-            format!("本站没有{} `{}`{known}", self::kind(param("kind")), param("name"))
+            match param("name") {
+                "" => "本站没有所要求的内容".to_owned(),
+                name => format!("本站没有{} `{name}`{known}", self::kind(param("kind"))),
+            }
         }
-        Code::WeakPassword => "密码过于简单".to_owned(),
+        Code::WeakPassword => because("密码过于简单".to_owned(), why()),
         Code::WrongState => {
             format!("当前状态为“{}”，不能执行“{}”", state(param("state")), action(param("action")))
         }
-        Code::BadBody => format!("网关无法读取请求：{}", problem.message),
+        Code::BadBody => match why() {
+            "" => format!("网关无法读取请求：{}", problem.message),
+            why => format!("网关无法读取请求：{why}"),
+        },
         Code::UnknownField => with_value("请求中有网关不认识的字段", param("field")),
-        Code::BodyTooLarge => "请求过大".to_owned(),
+        Code::BodyTooLarge => match param("limit") {
+            "" => "请求过大".to_owned(),
+            limit => format!("请求超过了 {limit} 字节"),
+        },
         Code::CrossSite => "请求来自其他站点".to_owned(),
         Code::ClusterUnreachable => "集群没有响应".to_owned(),
         Code::EngineUnreachable => "容器引擎没有响应".to_owned(),
-        Code::AgentUnreachable => with_value("实例没有响应", param("name")),
+        Code::AgentUnreachable => because(with_value("实例没有响应", param("name")), param("why")),
         Code::AppsUnavailable => "本站尚未设置应用的访问地址".to_owned(),
         Code::DiskFull => "磁盘已满".to_owned(),
         Code::NoRegistry => "本站没有可供保存镜像的仓库".to_owned(),
@@ -238,6 +248,10 @@ fn with_value(what: &str, value: &str) -> String {
     if value.is_empty() { what.to_owned() } else { format!("{what}：`{value}`") }
 }
 
+fn because(what: String, why: &str) -> String {
+    if why.is_empty() { what } else { format!("{what}（{why}）") }
+}
+
 fn connections(what: &str) -> &'static str {
     match what {
         "logs" => "日志",
@@ -275,6 +289,22 @@ fn reason(word: &str) -> Option<&'static str> {
         Reason::EndsBeforeItStarts => "结束时间早于开始时间",
         Reason::PriorityOutOfRange => "须在 1 至 9 之间",
         Reason::SiteNameTooLong => "须为一行，最多 60 个字符",
+        Reason::ImageEmpty => "不能为空",
+        Reason::ImageIsAnId => "这是镜像的 ID，请使用名称",
+        Reason::ImageTooLong => "过长",
+        Reason::ImageNotLowerCase => "名称必须全部小写",
+        Reason::ImageTagUnfit => "`:` 之后不是有效的标签",
+        Reason::ImageDigestUnfit => "`@` 之后不是有效的摘要",
+        Reason::ImageUnreadable => "含有不允许的字符（如空格），或格式有误",
+        Reason::ImageNameUnfit => "名称须由小写字母、数字、`.`、`_` 和 `-` 组成，最多 64 个字符",
+        Reason::ImageTagNotAllowed => "标签须由字母、数字、`.`、`_` 和 `-` 组成，最多 128 个字符",
+        Reason::ImageNotOnThisMachine => "本机没有它，而 `localhost/` 下的镜像不会被拉取",
+        Reason::ImageNotSavedForYou => "没有人为您保存过这样的镜像",
+        Reason::ImageBeingSaved => "它仍在保存中",
+        Reason::ImageNotSaved => "它未能保存，或正在删除",
+        Reason::PasswordTooShort => "少于 8 个字符",
+        Reason::PasswordTooLong => "超过 1024 个字节",
+        Reason::PasswordUnchanged => "与旧密码相同",
         Reason::Unknown => return None,
     })
 }
@@ -323,6 +353,9 @@ fn field(field: &str) -> &str {
         "exclude" => "排除路径",
         "message" => "说明",
         "password" => "密码",
+        "new" => "新密码",
+        "instances" => "实例数",
+        "jobs" => "任务数",
         other => other,
     }
 }

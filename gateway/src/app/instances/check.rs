@@ -1,8 +1,10 @@
 //! What a request for an instance may ask for. Each mistake has a sentence of its own.
 
+use std::cmp::Ordering;
+
 use envd_api::control::NodeReport;
 use gateway_api::{CreateInstance, error::Reason, instance::MEMORY_MIN_BYTES};
-use oci_spec::distribution::Reference;
+use oci_spec::distribution::{ParseError, Reference};
 
 use crate::error::Error;
 
@@ -13,20 +15,52 @@ const REFERENCE_BYTES_MAX: usize = 512;
 
 /// The reference must parse, and must be a name, not the id of some image on the machine.
 pub(in crate::app) fn image(text: &str) -> Result<(), Error> {
-    let bad = |why: &str| Error::BadImage {
+    let bad = |reason| Error::BadImage {
         reference: text.chars().filter(|letter| !letter.is_control()).take(128).collect(),
-        why: why.to_owned(),
+        reason,
     };
     if text.is_empty() {
-        return Err(bad("it is empty"));
+        return Err(bad(Reason::ImageEmpty));
     }
     if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(bad("it is an image's id; use a name"));
+        return Err(bad(Reason::ImageIsAnId));
     }
     if text.len() > REFERENCE_BYTES_MAX {
-        return Err(bad("it is too long"));
+        return Err(bad(Reason::ImageTooLong));
     }
-    text.parse::<Reference>().map(drop).map_err(|error| bad(&error.to_string()))
+    text.parse::<Reference>().map(drop).map_err(|error| bad(unreadable(text, &error)))
+}
+
+/// What is wrong with a reference that does not parse.
+pub(in crate::app) fn unreadable(text: &str, error: &ParseError) -> Reason {
+    match error {
+        ParseError::NameContainsUppercase => Reason::ImageNotLowerCase,
+        ParseError::NameTooLong => Reason::ImageTooLong,
+        ParseError::TagInvalidFormat => Reason::ImageTagUnfit,
+        ParseError::DigestInvalidFormat | ParseError::DigestInvalidLength | ParseError::DigestUnsupported => {
+            Reason::ImageDigestUnfit
+        }
+        ParseError::NameEmpty => Reason::ImageUnreadable,
+        // Of most mistakes the parser says no more than this.
+        ParseError::ReferenceInvalidFormat => {
+            let known = |letter: char| letter.is_ascii_alphanumeric() || "._-/:@+".contains(letter);
+            let (whole, digest) = text.split_once('@').map_or((text, None), |(whole, d)| (whole, Some(d)));
+            let last = whole.rfind('/').map_or(0, |slash| slash + 1);
+            let tag = whole[last..].find(':');
+            let name = &whole[..tag.map_or(whole.len(), |colon| last + colon)];
+            if !text.chars().all(known) {
+                Reason::ImageUnreadable
+            } else if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                Reason::ImageNotLowerCase
+            } else if digest.is_some() {
+                Reason::ImageDigestUnfit
+            } else if tag.is_some() {
+                Reason::ImageTagUnfit
+            } else {
+                Reason::ImageUnreadable
+            }
+        }
+    }
 }
 
 /// Numbers, variables and the command. `node` is the largest machine, where it is known.
@@ -41,8 +75,15 @@ pub(super) fn request(wanted: &CreateInstance, node: Option<&NodeReport>) -> Res
 
 fn resources(wanted: &CreateInstance) -> Result<(), Error> {
     if !wanted.cpus.is_finite() || wanted.cpus < 0.01 {
-        let reason = if wanted.cpus < 0.0 { Reason::Negative } else { Reason::CpusTooFew };
+        let reason = match wanted.cpus.partial_cmp(&0.0) {
+            Some(Ordering::Less) => Reason::Negative,
+            Some(Ordering::Equal) => Reason::Zero,
+            Some(Ordering::Greater) | None => Reason::CpusTooFew,
+        };
         return Err(Error::unfit("cpus", reason));
+    }
+    if wanted.memory_bytes == 0 {
+        return Err(Error::unfit("memory_bytes", Reason::Zero));
     }
     if wanted.memory_bytes < MEMORY_MIN_BYTES {
         return Err(Error::unfit("memory_bytes", Reason::MemoryTooSmall));
