@@ -32,6 +32,7 @@ import { LoginPage, type LoginSearch } from './pages/login'
 import { NotFoundPage } from './pages/not-found'
 import { folderProblem } from './util/folder'
 import { later } from './util/later'
+import { isMetricsRange, type MetricsRange } from './util/metrics-range'
 import {
   isAdminSection,
   isImageGroup,
@@ -69,6 +70,8 @@ interface TabSearch {
   folder?: string
   /** What is searched for in the log. */
   find?: string
+  /** How far back plots go. */
+  range?: MetricsRange
 }
 
 const root = createRootRouteWithContext<Context>()({ component: Outlet })
@@ -139,7 +142,8 @@ const instanceOverview = createRoute({ getParentRoute: () => instance, path: '/'
 const instanceTab = createRoute({
   getParentRoute: () => instance,
   path: '/$tab',
-  validateSearch: ({ terminal, folder, find }: Record<string, unknown>): TabSearch => ({
+  validateSearch: ({ terminal, folder, find, range }: Record<string, unknown>): TabSearch => ({
+    ...(isMetricsRange(range) && { range }),
     ...((typeof find === 'string' || typeof find === 'number') && { find: String(find) }),
     ...(isTerminalName(terminal) && { terminal }),
     ...(typeof folder === 'string' && folderProblem(folder) === null && { folder }),
@@ -181,7 +185,8 @@ const jobOverview = createRoute({ getParentRoute: () => job, path: '/' })
 const jobTab = createRoute({
   getParentRoute: () => job,
   path: '/$tab',
-  validateSearch: ({ task, find }: Record<string, unknown>): JobTabSearch => ({
+  validateSearch: ({ task, find, range }: Record<string, unknown>): JobTabSearch => ({
+    ...(isMetricsRange(range) && { range }),
     ...(typeof task === 'string' && { task }),
     ...((typeof find === 'string' || typeof find === 'number') && { find: String(find) }),
   }),

@@ -46,3 +46,39 @@ pub struct QuotaRaise {
     pub until: Timestamp,
     pub limits: QuotaLimits,
 }
+
+/// What the caller and the caller's group may hold, hold and wait for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct OwnQuota {
+    pub user: QuotaStanding,
+    pub group: QuotaStanding,
+}
+
+/// How much of a quota is used.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct QuotaStanding {
+    /// The user's or the group's.
+    pub name: String,
+    /// Those that hold now, with what is raised for a while.
+    pub limits: QuotaLimits,
+    /// Until when some of them are raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub raised_until: Option<Timestamp>,
+    pub used: QuotaUse,
+    /// What those ask for who wait in the line.
+    pub waiting: QuotaUse,
+}
+
+/// An amount of everything that quotas are about.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct QuotaUse {
+    pub cpus: f64,
+    pub memory_bytes: u64,
+    pub gpus: u64,
+    /// Those whose model is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gpus_by_model: BTreeMap<String, u64>,
+    pub instances: u64,
+    pub jobs: u64,
+}

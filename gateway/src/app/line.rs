@@ -92,6 +92,13 @@ impl App {
         }))
     }
 
+    /// What waits for room, instances and jobs.
+    pub(super) async fn waiting_works(&self) -> Result<Vec<Work>, StoreError> {
+        let mut works: Vec<Work> = self.store.waiting_instances().await?.iter().map(instance_work).collect();
+        works.extend(self.store.waiting_jobs().await?.iter().map(job_work));
+        Ok(works.into_iter().map(|work| self.with_models(work)).collect())
+    }
+
     /// The quotas, with models by the names that the queue knows.
     async fn allowances(&self) -> Result<BTreeMap<Owner, Allowance>, StoreError> {
         let by_model = |limits: &mut Limits| {

@@ -13,6 +13,7 @@ mod jobs;
 mod line;
 mod notices;
 mod people;
+mod quota_use;
 mod quotas;
 mod recipe;
 mod registry;

@@ -1,7 +1,7 @@
 //! Users: added, changed, removed and restored by admins, seen by leaders and by themselves.
 
 use gateway_api::{
-    GroupName, Status, UserName,
+    GroupName, InstanceId, JobId, Status, UserName,
     audit::{AUDIT_PAGE, AUDIT_PAGE_MAX, AuditPage, AuditQuery},
     error::Reason,
     people::{AddUser, ChangeUser, NewPassword, User, UserState},
@@ -146,6 +146,33 @@ impl App {
         let more = items.len() > limit as usize;
         items.truncate(limit as usize);
         Ok(AuditPage { next: items.last().filter(|_| more).map(|last| last.id), items })
+    }
+
+    /// What was done in the caller's name; of something of their own also what others did to it, whose addresses stay
+    /// theirs.
+    pub(crate) async fn own_audit(&self, caller: &Caller, query: AuditQuery) -> Result<AuditPage, Error> {
+        let me = caller.user.name.to_string();
+        let theirs = match &query.object {
+            Some(object) => self.belongs_to(caller, object).await?,
+            None => false,
+        };
+        let actor = (!theirs).then(|| me.clone());
+        let mut page = self.audit_log(AuditQuery { actor, ..query }).await?;
+        for line in page.items.iter_mut().filter(|line| line.actor != me) {
+            line.source.clear();
+            line.request_id.clear();
+        }
+        Ok(page)
+    }
+
+    /// Whether an instance or a job with this id is the caller's.
+    async fn belongs_to(&self, caller: &Caller, object: &str) -> Result<bool, Error> {
+        let owner = match (object.parse::<InstanceId>(), object.parse::<JobId>()) {
+            (Ok(id), _) => self.store.instance(&id).await?.map(|row| row.user_id),
+            (Err(_), Ok(id)) => self.store.job(&id).await?.map(|row| row.user_id),
+            (Err(_), Err(_)) => None,
+        };
+        Ok(owner == Some(caller.user.id))
     }
 
     /// A user whom the caller may know of.

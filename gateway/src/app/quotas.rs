@@ -43,7 +43,7 @@ impl App {
         self.set_quota(caller, owner, "group", name, quota).await
     }
 
-    async fn quota(&self, owner: QuotaOwner) -> Result<Quota, Error> {
+    pub(super) async fn quota(&self, owner: QuotaOwner) -> Result<Quota, Error> {
         Ok(self.store.quota(owner).await?.map(|allowance| seen(&allowance)).unwrap_or_default())
     }
 

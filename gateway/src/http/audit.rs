@@ -44,7 +44,9 @@ pub(super) async fn everyones(
     ("before" = Option<i64>, Query, description = "where the page before ended: its `next`"),
     ("limit" = Option<u32>, Query, description = "1 to 1000; 100 when absent"),
 ), responses(
-    (status = 200, body = AuditPage, description = "what was done, or tried, in the caller's name; newest first"),
+    (status = 200, body = AuditPage, description =
+        "what was done, or tried, in the caller's name; with `object` of the caller's own also what others did to it; \
+         newest first"),
     (status = 400, body = Problem),
     (status = 401, body = Problem),
     (status = 422, body = Problem),
@@ -54,6 +56,5 @@ pub(super) async fn own(
     caller: Caller,
     Ask(query): Ask<AuditQuery>,
 ) -> Result<Json<AuditPage>, Error> {
-    let query = AuditQuery { actor: Some(caller.user.name.to_string()), ..query };
-    Ok(Json(app.audit_log(query).await?))
+    Ok(Json(app.own_audit(&caller, query).await?))
 }

@@ -201,6 +201,7 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(users::reset_password))
         .routes(routes!(quotas::user, quotas::set_user))
         .routes(routes!(quotas::group, quotas::set_group))
+        .routes(routes!(quotas::own))
         .routes(routes!(groups::list, groups::add))
         .routes(routes!(groups::show, groups::remove))
         .routes(routes!(workspaces::list, workspaces::add))

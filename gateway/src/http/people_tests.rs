@@ -311,6 +311,50 @@ async fn refusals_are_in_the_audit_log() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn owners_see_what_others_did_to_what_is_theirs() {
+    let site = Site::open().await;
+    let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
+    let alice = site.user("alice", Role::User, GroupId::DEFAULT).await;
+    let mallory = site.user("mallory", Role::User, GroupId::DEFAULT).await;
+    let instance = site.instance("alice", "train", &running()).await;
+    let stop = format!("/api/v1/instances/{instance}/stop");
+    assert_eq!(site.ask(&Method::POST, &stop, Some(&admin), None).await.status, 202);
+    let path = format!("/api/v1/me/audit?object={instance}");
+    let seen = site.ask(&Method::GET, &path, Some(&alice), None).await.json();
+    let line = &seen["items"][0];
+    assert_eq!((line["actor"].as_str(), line["act"].as_str()), (Some("root"), Some("instance.stop")));
+    assert_eq!(
+        line["source"].as_str().unwrap_or_default(),
+        "",
+        "where an admin sits is not the owner's affair"
+    );
+    let hidden = site.ask(&Method::GET, &path, Some(&mallory), None).await.json();
+    assert_eq!(hidden["items"].as_array().map(Vec::len), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_see_how_much_of_their_quota_is_left() {
+    let site = Site::open().await;
+    let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
+    let alice = site.user("alice", Role::User, GroupId::DEFAULT).await;
+    let until = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+    let quota = json!({
+        "limits": {"gpus": 2, "cpus": 8.0},
+        "raise": {"until": until.to_string(), "limits": {"gpus": 4}},
+    });
+    let set = site.ask(&Method::PUT, "/api/v1/users/alice/quota", Some(&admin), Some(&quota)).await;
+    assert_eq!(set.status, 200);
+    let body = json!({"name": "train", "cpus": 1.5, "memory_bytes": 1u64 << 30, "image": "python"});
+    assert_eq!(site.ask(&Method::POST, "/api/v1/instances", Some(&alice), Some(&body)).await.status, 201);
+    let own = site.ask(&Method::GET, "/api/v1/me/quota", Some(&alice), None).await.json();
+    assert_eq!(own["user"]["limits"], json!({"gpus": 4, "cpus": 8.0}));
+    assert!(own["user"]["raised_until"].is_string());
+    assert_eq!(own["user"]["waiting"]["cpus"], json!(1.5));
+    assert_eq!(own["group"]["waiting"]["instances"], json!(1));
+    assert_eq!(own["user"]["used"]["instances"], json!(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_even_be_read_gets_a_sentence_too() {
     let site = Site::open().await;
     let user = site.user("alice", Role::User, GroupId::DEFAULT).await;

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use gateway_api::{Problem, quota::Quota};
+use gateway_api::{
+    Problem,
+    quota::{OwnQuota, Quota},
+};
 
 use super::{body::Json, caller::Caller};
 use crate::{app::App, error::Error};
@@ -74,4 +77,12 @@ pub(super) async fn set_group(
     Json(quota): Json<Quota>,
 ) -> Result<Json<Quota>, Error> {
     Ok(Json(app.set_group_quota(&caller, &name, quota).await?))
+}
+
+#[utoipa::path(get, path = "/me/quota", operation_id = "show_own_quota", responses(
+    (status = 200, body = OwnQuota, description = "what the caller and their group may hold, hold and wait for"),
+    (status = 401, body = Problem),
+))]
+pub(super) async fn own(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<OwnQuota>, Error> {
+    Ok(Json(app.own_quota(&caller).await?))
 }

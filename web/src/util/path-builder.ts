@@ -14,6 +14,7 @@ export const INSTANCE_TABS = [
   'ssh',
   'ports',
   'logs',
+  'metrics',
   'events',
   'spec',
 ] as const
@@ -27,7 +28,7 @@ export function isFramedApp(text: string): text is FramedApp {
   return FRAMED_APPS.some((app) => app === text)
 }
 
-export const JOB_TABS = ['overview', 'logs', 'events', 'file'] as const
+export const JOB_TABS = ['overview', 'logs', 'metrics', 'events', 'file'] as const
 export type JobTab = (typeof JOB_TABS)[number]
 
 export function isJobTab(text: string): text is JobTab {

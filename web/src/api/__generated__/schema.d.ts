@@ -692,6 +692,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/me/quota": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["show_own_quota"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me/ssh-keys": {
         parameters: {
             query?: never;
@@ -1924,6 +1940,11 @@ export interface components {
             expires_at: string;
             url: string;
         };
+        /** @description What the caller and the caller's group may hold, hold and wait for. */
+        OwnQuota: {
+            group: components["schemas"]["QuotaStanding"];
+            user: components["schemas"]["QuotaStanding"];
+        };
         /** @description A package that is new, or of another version than in the image. */
         Package: {
             /** @description The environment that it is in, such as `/opt/conda` or `/root/venv`; left out for the system's own. */
@@ -2376,6 +2397,38 @@ export interface components {
             limits: components["schemas"]["QuotaLimits"];
             /** Format: date-time */
             until: string;
+        };
+        /** @description How much of a quota is used. */
+        QuotaStanding: {
+            /** @description Those that hold now, with what is raised for a while. */
+            limits: components["schemas"]["QuotaLimits"];
+            /** @description The user's or the group's. */
+            name: string;
+            /**
+             * Format: date-time
+             * @description Until when some of them are raised.
+             */
+            raised_until?: string | null;
+            used: components["schemas"]["QuotaUse"];
+            /** @description What those ask for who wait in the line. */
+            waiting: components["schemas"]["QuotaUse"];
+        };
+        /** @description An amount of everything that quotas are about. */
+        QuotaUse: {
+            /** Format: double */
+            cpus: number;
+            /** Format: int64 */
+            gpus: number;
+            /** @description Those whose model is known. */
+            gpus_by_model?: {
+                [key: string]: number;
+            };
+            /** Format: int64 */
+            instances: number;
+            /** Format: int64 */
+            jobs: number;
+            /** Format: int64 */
+            memory_bytes: number;
         };
         /** @description How an image like a saved one could be made. */
         Recipe: {
@@ -5930,7 +5983,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description what was done, or tried, in the caller's name; newest first */
+            /** @description what was done, or tried, in the caller's name; with `object` of the caller's own also what others did to it; newest first */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6028,6 +6081,34 @@ export interface operations {
             };
             /** @description `too_many_attempts` */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_own_quota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description what the caller and their group may hold, hold and wait for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnQuota"];
+                };
+            };
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };

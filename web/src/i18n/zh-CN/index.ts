@@ -9,6 +9,7 @@ import home from './home.json'
 import images from './images.json'
 import instances from './instances.json'
 import jobs from './jobs.json'
+import metrics from './metrics.json'
 import notes from './notes.json'
 import session from './session.json'
 import settings from './settings.json'
@@ -27,6 +28,7 @@ export const resources = {
   images,
   instances,
   jobs,
+  metrics,
   notes,
   session,
   settings,

@@ -1,7 +1,7 @@
 import { Group, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { showDone, showTrouble } from '../../app/trouble'
@@ -10,9 +10,12 @@ import type { Instance } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { IconPlay, IconRestart, IconSave, IconStop, IconTerminal, IconTrash } from '../../ui/icons'
+import { later } from '../../util/later'
 import { paths } from '../../util/path-builder'
 import { OpenMenu } from './open-menu'
-import { SaveDialog } from './save-dialog'
+
+/** Nobody who only looks at a list pays for it. */
+const SaveDialog = later(async () => ({ default: (await import('./save-dialog')).SaveDialog }))
 
 const ICONS = {
   terminal: IconTerminal,
@@ -42,7 +45,8 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
   const { t } = useTranslation('instances')
   const navigate = useNavigate()
   const [asking, setAsking] = useState(false)
-  const [saving, setSaving] = useState(false)
+  // Null until it is first asked for.
+  const [saving, setSaving] = useState<boolean | null>(null)
   const { mutate, isPending, variables } = useAsk(instance)
   const name = instance.name
 
@@ -83,7 +87,11 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
           onClick={() => press(action)}
         />
       ))}
-      {!overseer && <SaveDialog instance={instance} opened={saving} onClose={() => setSaving(false)} />}
+      {saving !== null && (
+        <Suspense fallback={null}>
+          <SaveDialog instance={instance} opened={saving} onClose={() => setSaving(false)} />
+        </Suspense>
+      )}
       <ConfirmDialog
         opened={asking}
         title={t('delete.title', { name })}

@@ -25,6 +25,7 @@ import { EventsTab } from './events'
 import { FramedAppView } from './framed-app'
 import classes from './index.module.css'
 import { LogsTab } from './logs'
+import { MetricsTab } from './metrics'
 import { OverviewTab } from './overview'
 import { PortsTab } from './ports'
 import { SpecTab } from './spec'
@@ -42,7 +43,7 @@ interface Props {
 }
 
 /** Tabs that are as long as what they say; the others fill the window below the header. */
-const LONG: readonly InstanceTab[] = ['overview', 'ssh', 'ports', 'events', 'spec']
+const LONG: readonly InstanceTab[] = ['overview', 'ssh', 'ports', 'metrics', 'events', 'spec']
 
 export function InstancePage({ name, tab, terminal, folder }: Props) {
   const { t } = useTranslation('instances')
@@ -183,6 +184,8 @@ function TabContent({ instance, tab, terminal }: TabContentProps) {
       return <PortsTab instance={instance} />
     case 'logs':
       return <LogsTab instance={instance} />
+    case 'metrics':
+      return <MetricsTab instance={instance} />
     case 'events':
       return <EventsTab instance={instance} />
     case 'spec':

@@ -7,6 +7,7 @@ import { Trouble } from '../../../app/trouble'
 import { jobQuery } from '../../../api/jobs'
 import type { Job } from '../../../api/types'
 import { PageTitle } from '../../../ui/page-title'
+import type { MetricsRange } from '../../../util/metrics-range'
 import { never } from '../../../util/never'
 import { isJobTab, JOB_TABS, type JobTab, paths } from '../../../util/path-builder'
 import { JobActions } from '../actions'
@@ -14,12 +15,14 @@ import { JobState } from '../state'
 import { JobEventsTab } from './events'
 import { JobFileTab } from './file'
 import { JobLogsTab } from './logs'
+import { JobMetricsTab } from './metrics'
 import { JobOverviewTab } from './overview'
 
 export interface JobTabSearch {
   /** Whose output, as `role/index`. */
   task?: string
   find?: string
+  range?: MetricsRange
 }
 
 export function JobPage({ name, tab }: { name: string; tab: JobTab }) {
@@ -82,6 +85,8 @@ function TabContent({ job, tab }: { job: Job; tab: JobTab }) {
       return <JobOverviewTab job={job} />
     case 'logs':
       return <JobLogsTab job={job} />
+    case 'metrics':
+      return <JobMetricsTab job={job} />
     case 'events':
       return <JobEventsTab job={job} />
     case 'file':

@@ -1,18 +1,15 @@
-import { Group, Select, Stack, Text } from '@mantine/core'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Stack, Text } from '@mantine/core'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { LogPanel } from '../../../app/log-panel'
 import type { Job } from '../../../api/types'
+import { TaskSelect, useTask } from './task-select'
 
 /** The output of each task, kept after its machine is gone. */
 export function JobLogsTab({ job }: { job: Job }) {
   const { t } = useTranslation('jobs')
-  const navigate = useNavigate()
-  const names = job.tasks.map((task) => `${task.role}/${task.index}`)
-  const { task: asked } = useSearch({ strict: false })
-  const task = asked !== undefined && names.includes(asked) ? asked : names[0]
+  const task = useTask(job)
   const source = useMemo(
     () => (task === undefined ? null : { job: job.id, task, attempt: job.attempt }),
     [job.id, job.attempt, task],
@@ -21,24 +18,7 @@ export function JobLogsTab({ job }: { job: Job }) {
   const writing = !job.ended
   return (
     <Stack gap="xs" flex={1} mih={0}>
-      {names.length > 1 && (
-        <Group>
-          <Select
-            label={t('logs.task')}
-            size="xs"
-            allowDeselect={false}
-            data={names}
-            value={task}
-            onChange={(chosen) =>
-              void navigate({
-                to: '.',
-                search: (before) => ({ ...before, task: chosen ?? undefined }),
-                replace: true,
-              })
-            }
-          />
-        </Group>
-      )}
+      <TaskSelect job={job} task={task} />
       <LogPanel
         key={`${job.id}/${job.attempt}/${task}/${writing}`}
         source={source}
