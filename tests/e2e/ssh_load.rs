@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use tests::{IMAGE, Laptop, OrFail as _, World};
+use tests::{IMAGE, LIMIT, Laptop, OrFail as _, Talk, World, wait_until};
 
 async fn world() -> World {
     let world = World::start().await;
@@ -18,6 +18,39 @@ async fn five_hundred_sessions_at_once() {
     let world = world().await;
     let laptop = Laptop::with_key(&world).await;
     laptop.python("many_sessions.py", &["train", "500"]).await.succeeded();
+}
+
+/// Under one connection, as with `ControlMaster` or an editor: a program that does not read what it is sent holds up
+/// nobody else, and what it was sent is not all in the gateway.
+#[tokio::test]
+async fn an_upload_that_is_stuck_leaves_the_others_alone() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    let mut master = Talk::start(laptop.ssh_as("admin+train", &["-M", "-S", "control", "-tt"]));
+    master.types("echo in-$((6*7))\r").await;
+    master.shows("in-42").await;
+    let before = world.gateway_memory_bytes();
+    let shared = |command: &str| {
+        let mut sh = Command::new("sh");
+        let ssh = format!("{} -S {}", laptop.ssh_line(), laptop.path("control").display());
+        sh.args(["-c", &format!("{command} | {ssh} {} \"$0\"", laptop.address("train"))]);
+        sh
+    };
+    let mut stuck = shared("head -c 8M /dev/zero");
+    stuck.arg("sleep infinity");
+    let _stuck = Talk::start(stuck);
+    wait_until("nobody reads it", LIMIT, async || {
+        (world.gateway_memory_bytes() > before + (6 << 20)).then_some(())
+    })
+    .await;
+    // Many windows, beside a channel that has long stalled.
+    let mut sum = shared("head -c 128M /dev/zero");
+    sum.arg("wc -c");
+    assert_eq!(laptop.run(sum, b"").await.succeeded().trim(), (128 << 20).to_string());
+    master.types("echo in-$((7*7))\r").await;
+    master.shows("in-49").await;
+    let grown = world.gateway_memory_bytes().saturating_sub(before);
+    assert!(grown < 96 << 20, "{} MiB are in the gateway", grown >> 20);
 }
 
 /// How much travels; `make test-long` sends ten times a gigabyte.

@@ -1,7 +1,10 @@
 //! Coming to the SSH door without an instance, or to one that does not run: the menu, one's own storage, the waiting
 //! room.
 
-use gateway_api::Status;
+use gateway_api::{
+    Status,
+    quota::{Quota, QuotaLimits},
+};
 use tests::{IMAGE, LIMIT, Laptop, OrFail as _, Talk, World, wait_until, wanted};
 
 async fn waits_for(world: &World, name: &str, state: &str) {
@@ -197,4 +200,39 @@ async fn what_cannot_run_is_told_and_left_by_ctrl_c() {
     talk.shows("`train` failed").await;
     talk.types("\x03").await;
     assert_eq!(talk.ends().await, Some(255));
+}
+
+/// What waits in the line says where it is and why, to whoever comes by SSH or in a browser.
+#[tokio::test]
+async fn one_that_waits_in_the_line_tells_its_place() {
+    let world = World::start().await;
+    let laptop = Laptop::with_key(&world).await;
+    let limits = QuotaLimits { instances: Some(1), ..QuotaLimits::default() };
+    let quota = Quota { limits, raise: None };
+    world.client().set_user_quota("admin", &quota).await.or_fail("set a quota");
+    for name in ["first", "train"] {
+        let mut create = wanted(name);
+        create.image = Some(IMAGE.to_owned());
+        world.client().create_instance(&create).await.or_fail("create an instance");
+    }
+    let place = "number 1 in the line, user `admin` holds 1 of at most 1 instances";
+    wait_until("its place is known", LIMIT, async || {
+        world.client().instance("train").await.or_fail("show an instance").queue
+    })
+    .await;
+    let (out, said) = laptop.ssh("train", &["true"]).await.ended(255);
+    assert_eq!((out.as_str(), said.lines().count()), ("", 1), "{said}");
+    assert!(said.contains(place) && said.contains("try again in a moment"), "{said}");
+    let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-tt"]));
+    talk.shows(place).await;
+    let mut chinese = laptop.ssh_as("admin+train", &["-tt", "-o", "SendEnv=LANG"]);
+    chinese.env("LANG", "zh_CN.UTF-8");
+    let mut other = Talk::start(chinese);
+    other.shows("排在第 1 位，用户 `admin` 的实例配额不足").await;
+    // As soon as there is room they are in its shell.
+    world.berth(&["rm", "first", "--wait"]).await.succeeded();
+    for talk in [&mut talk, &mut other] {
+        talk.types("echo in-$((6*7))\r").await;
+        talk.shows("in-42").await;
+    }
 }

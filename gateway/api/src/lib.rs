@@ -27,6 +27,7 @@ pub mod ssh;
 pub mod stream;
 pub mod token;
 pub mod usage;
+pub mod words;
 
 pub use app::AppName;
 pub use error::{Code, Problem};

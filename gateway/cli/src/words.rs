@@ -17,12 +17,7 @@ use std::env;
 
 pub(crate) use states::Title;
 
-/// The language to speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
-    English,
-    Chinese,
-}
+pub(crate) use gateway_api::words::Language;
 
 /// All sentences, in one language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

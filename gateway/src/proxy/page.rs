@@ -10,6 +10,8 @@ use gateway_api::{
     AppName, Status,
     app::{self, AppState},
     instance::WaitReason,
+    job::QueuePlace,
+    words,
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
@@ -221,11 +223,22 @@ impl View {
     }
 
     /// An instance that does not run.
-    pub(super) fn of_instance(language: Language, status: &Status, may_start: bool) -> Self {
+    pub(super) fn of_instance(
+        language: Language,
+        status: &Status,
+        place: Option<&QueuePlace>,
+        may_start: bool,
+    ) -> Self {
         let (title, text) = match status {
             Status::Waiting { reason, message } => (
                 language.pick("The instance is waiting", "实例正在等待"),
                 match (language, reason) {
+                    (Language::English, _) if let Some(place) = place => {
+                        sentence(&words::Language::English.place(place))
+                    }
+                    (Language::Chinese, _) if let Some(place) = place => {
+                        words::Language::Chinese.place(place) + "。"
+                    }
                     (Language::English, _) => sentence(message),
                     (_, WaitReason::Queued) => "正在排队等待资源，轮到后自动启动。".to_owned(),
                     (_, WaitReason::StartingUp) => "已通知集群，即将启动。".to_owned(),

@@ -138,8 +138,10 @@ impl Proxy {
     }
 
     fn of_instance(&self, language: Language, visitor: &Visitor) -> View {
-        let status = self.app.cluster.seen(visitor.session.instance.status.clone());
-        View::of_instance(language, &status, visitor.session.instance.starts_again())
+        let instance = &visitor.session.instance;
+        let status = self.app.cluster.seen(instance.status.clone());
+        let place = self.app.places.of(instance.id.as_str());
+        View::of_instance(language, &status, place.as_ref(), instance.starts_again())
     }
 
     /// Asks the agent; `start` starts what is stopped.

@@ -96,6 +96,9 @@ impl Client {
 
     /// A place for one more channel.
     fn place(&self) -> Option<OwnedSemaphorePermit> {
+        if self.shared.pressure.is_full() {
+            return None;
+        }
         Arc::clone(&self.shared.channels).try_acquire_owned().ok()
     }
 
@@ -280,12 +283,12 @@ impl Handler for Client {
         Ok(())
     }
 
-    async fn data(&mut self, _channel: ChannelId, _data: &[u8], _session: &mut Session) -> Result<()> {
-        self.shared.pressure.brake().await
+    async fn data(&mut self, channel: ChannelId, _data: &[u8], _session: &mut Session) -> Result<()> {
+        self.shared.pressure.brake(channel.number()).await
     }
 
-    fn adjust_window(&mut self, _channel: ChannelId, _current: u32) -> u32 {
-        self.shared.pressure.window()
+    fn adjust_window(&mut self, channel: ChannelId, _current: u32) -> u32 {
+        self.shared.pressure.window(channel.number())
     }
 
     // === requests of a session: answered here in their order, done by the channel's task ===

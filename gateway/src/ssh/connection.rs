@@ -12,7 +12,12 @@ use russh::{Disconnect, server};
 use tokio::{net::TcpStream, sync::oneshot, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{client::Client, gate::Place, inbox::Pressure, wire::Wire};
+use super::{
+    client::Client,
+    gate::Place,
+    inbox::{Backlogs, Pressure},
+    wire::Wire,
+};
 use crate::{
     app::App,
     auth::{Caller, Key, Origin, live::Kind, policy::Grant},
@@ -136,6 +141,7 @@ pub(super) async fn run(
     stream: TcpStream,
     peer: SocketAddr,
     mut place: Place,
+    backlogs: Arc<Backlogs>,
 ) {
     let _ = stream.set_nodelay(true);
     let shared = Arc::new(Shared::new(Arc::clone(&app), peer, stream.local_addr().ok()));
@@ -163,6 +169,7 @@ pub(super) async fn run(
         return shared.note_refused_key().await;
     };
     place.known();
+    shared.pressure.is_of(backlogs.of(&signed.caller.user.home));
     let handle = session.handle();
     let open = match app.live.open(&signed.caller, Kind::Ssh) {
         Ok(open) => open,

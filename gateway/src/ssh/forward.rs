@@ -97,8 +97,9 @@ fn shown(to: &Address) -> String {
 
 /// Bytes between a channel and a connection of the instance, until both ways or the client have ended.
 async fn carry(shared: &Shared, handle: &Handle, channel: Channel<Msg>, stream: Passed) {
+    let number = channel.id().number();
     let (mut read, write) = channel.split();
-    let inbox = Inbox::new(&shared.pressure);
+    let inbox = Inbox::new(&shared.pressure, number);
     let outbox = Outbox { write, handle: handle.clone(), pressure: &shared.pressure };
     tokio::select! {
         () = inbox.fill(&mut read) => {}

@@ -2,13 +2,18 @@
 //!
 //! russh hands over what arrives one message at a time and waits until it is taken, output of the same connection
 //! included, and it opens a channel's window again as soon as something has arrived. So a channel takes everything at
-//! once and keeps it here, or `ssh host cat` would wait for itself. What keeps this small is [`Pressure`]: the
-//! connection is slowed down to the pace of its readers, and when a reader does not read at all the window stays shut.
+//! once and keeps it here, or `ssh host cat` would wait for itself. What keeps this small is [`Pressure`]: a channel
+//! whose reader is behind is slowed down to its pace, and when the reader does not read at all the window stays shut.
+//!
+//! russh has one size of windows for a connection, and asks for the next when it has opened one. It is told what the
+//! channel may have whose window that was: one that reads gets all of it after two bytes, one that does not gets two
+//! bytes again. A client that goes on sending to who does not read takes windows that were meant for another channel, so
+//! what all channels of a user hold is bounded as well ([`Backlogs`]); past that all of them wait.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -21,12 +26,14 @@ use tokio::{sync::Notify, time::timeout};
 
 use super::WINDOW_BYTES;
 
-/// Above this a connection waits for its readers.
+/// Above this a channel waits for its reader.
 const SOFT_BYTES: usize = 1 << 20;
-/// Above this no window is opened any more: somebody has stopped reading.
+/// Above this its window is not opened any more: somebody has stopped reading.
 const STALLED_BYTES: usize = 4 << 20;
-/// More than a client can have sent that keeps to its windows.
-const OVERFLOW_BYTES: usize = 64 << 20;
+/// Above this no window of a user is opened any more, and no channel either.
+const USER_FULL_BYTES: usize = 64 << 20;
+/// Above this the connection is closed on which more arrives: nobody needs that who keeps to their windows.
+const USER_MAX_BYTES: usize = 256 << 20;
 /// The smallest window that russh can be made to open; it asks again with every byte that comes.
 const SHUT: u32 = 2;
 /// How long a connection waits for a reader before it looks after the rest again: shorter when output waits too.
@@ -35,19 +42,32 @@ const SHORT_PAUSE: Duration = Duration::from_millis(2);
 /// Requests that wait with the data, such as changes of the window's size.
 const REQUESTS_MAX: usize = 1024;
 
+/// What all connections of each user hold, by the user's home.
+#[derive(Debug, Default)]
+pub(super) struct Backlogs(Mutex<HashMap<String, Weak<AtomicUsize>>>);
+
 /// How far the readers of one connection are behind.
 #[derive(Debug, Default)]
 pub(super) struct Pressure {
-    bytes: AtomicUsize,
-    relieved: Notify,
+    levels: Mutex<HashMap<u32, Arc<Level>>>,
+    of_user: OnceLock<Arc<AtomicUsize>>,
     /// Pieces of output that wait to be written.
     sending: AtomicUsize,
+}
+
+/// How far the reader of one channel is behind.
+#[derive(Debug, Default)]
+struct Level {
+    bytes: AtomicUsize,
+    relieved: Notify,
 }
 
 /// What arrived on one channel.
 #[derive(Debug)]
 pub(super) struct Inbox<'a> {
     pressure: &'a Pressure,
+    channel: u32,
+    level: Arc<Level>,
     queue: Mutex<VecDeque<Input>>,
     arrived: Notify,
 }
@@ -62,29 +82,54 @@ pub(super) enum Input {
     Signal(String),
 }
 
+// === impl Backlogs ===
+
+impl Backlogs {
+    /// What the connections of a user hold together.
+    pub(super) fn of(&self, home: &str) -> Arc<AtomicUsize> {
+        let mut users = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = users.get(home).and_then(Weak::upgrade) {
+            return held;
+        }
+        users.retain(|_, held| held.strong_count() > 0);
+        let held = Arc::default();
+        users.insert(home.to_owned(), Arc::downgrade(&held));
+        held
+    }
+}
+
 // === impl Pressure ===
 
 impl Pressure {
-    /// The window to open next.
-    pub(super) fn window(&self) -> u32 {
-        if self.bytes.load(Ordering::Relaxed) > STALLED_BYTES { SHUT } else { WINDOW_BYTES }
+    /// From here on what this connection holds counts as the user's.
+    pub(super) fn is_of(&self, held: Arc<AtomicUsize>) {
+        let _once = self.of_user.set(held);
     }
 
-    /// Holds the connection up for a moment while its readers are behind.
-    pub(super) async fn brake(&self) -> Result<(), russh::Error> {
-        let behind = self.bytes.load(Ordering::Relaxed);
-        if behind <= SOFT_BYTES {
-            return Ok(());
-        }
-        if behind > OVERFLOW_BYTES {
-            // It does not keep to its windows.
+    /// Whether a user has so much unread that nothing more is opened.
+    pub(super) fn is_full(&self) -> bool {
+        self.held() > USER_FULL_BYTES
+    }
+
+    /// The window to open next, after that of `channel`.
+    pub(super) fn window(&self, channel: u32) -> u32 {
+        let stalled = self.level(channel).is_some_and(|level| level.behind() > STALLED_BYTES);
+        if stalled || self.is_full() { SHUT } else { WINDOW_BYTES }
+    }
+
+    /// Holds the connection up for a moment while the reader of `channel`, on which something came, is behind.
+    pub(super) async fn brake(&self, channel: u32) -> Result<(), russh::Error> {
+        if self.held() > USER_MAX_BYTES {
             return Err(russh::Error::Inconsistent);
         }
+        let Some(level) = self.level(channel).filter(|level| level.behind() > SOFT_BYTES) else {
+            return Ok(());
+        };
         let pause = if self.sending.load(Ordering::Relaxed) > 0 { SHORT_PAUSE } else { PAUSE };
         let relief = async {
             loop {
-                let relieved = self.relieved.notified();
-                if self.bytes.load(Ordering::Relaxed) <= SOFT_BYTES {
+                let relieved = level.relieved.notified();
+                if level.behind() <= SOFT_BYTES {
                     return;
                 }
                 relieved.await;
@@ -102,17 +147,47 @@ impl Pressure {
         done
     }
 
-    fn take_off(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.relieved.notify_one();
+    fn held(&self) -> usize {
+        self.of_user.get().map_or(0, |held| held.load(Ordering::Relaxed))
+    }
+
+    fn level(&self, channel: u32) -> Option<Arc<Level>> {
+        self.levels().get(&channel).map(Arc::clone)
+    }
+
+    fn levels(&self) -> MutexGuard<'_, HashMap<u32, Arc<Level>>> {
+        self.levels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put_on(&self, level: &Level, bytes: usize) {
+        level.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(held) = self.of_user.get() {
+            held.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn take_off(&self, level: &Level, bytes: usize) {
+        level.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(held) = self.of_user.get() {
+            held.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        level.relieved.notify_one();
+    }
+}
+
+impl Level {
+    fn behind(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 }
 
 // === impl Inbox ===
 
 impl<'a> Inbox<'a> {
-    pub(super) fn new(pressure: &'a Pressure) -> Self {
-        Self { pressure, queue: Mutex::default(), arrived: Notify::new() }
+    pub(super) fn new(pressure: &'a Pressure, channel: u32) -> Self {
+        let level = Arc::<Level>::default();
+        pressure.levels().insert(channel, Arc::clone(&level));
+        Self { pressure, channel, level, queue: Mutex::default(), arrived: Notify::new() }
     }
 
     /// Takes what arrives, until the client has closed the channel or the connection.
@@ -126,7 +201,7 @@ impl<'a> Inbox<'a> {
             match message {
                 ChannelMsg::Data { data } if data.is_empty() => {}
                 ChannelMsg::Data { data } => {
-                    self.pressure.bytes.fetch_add(cost(&data), Ordering::Relaxed);
+                    self.pressure.put_on(&self.level, cost(&data));
                     self.put(Input::Data(data));
                 }
                 ChannelMsg::Eof if ended => {}
@@ -149,7 +224,7 @@ impl<'a> Inbox<'a> {
         loop {
             if let Some(input) = self.queue().pop_front() {
                 if let Input::Data(data) = &input {
-                    self.pressure.take_off(cost(data));
+                    self.pressure.take_off(&self.level, cost(data));
                 }
                 return input;
             }
@@ -160,7 +235,7 @@ impl<'a> Inbox<'a> {
     /// Gives back what was taken and is for somebody else: it comes first again.
     pub(super) fn put_back(&self, data: Bytes) {
         if !data.is_empty() {
-            self.pressure.bytes.fetch_add(cost(&data), Ordering::Relaxed);
+            self.pressure.put_on(&self.level, cost(&data));
             self.queue().push_front(Input::Data(data));
             self.arrived.notify_one();
         }
@@ -187,7 +262,12 @@ impl Drop for Inbox<'_> {
     fn drop(&mut self) {
         let left =
             self.queue().iter().map(|input| if let Input::Data(data) = input { cost(data) } else { 0 }).sum();
-        self.pressure.take_off(left);
+        self.pressure.take_off(&self.level, left);
+        let mut levels = self.pressure.levels();
+        // The number may be another channel's already.
+        if levels.get(&self.channel).is_some_and(|level| Arc::ptr_eq(level, &self.level)) {
+            levels.remove(&self.channel);
+        }
     }
 }
 
@@ -218,5 +298,54 @@ fn name(signal: &Sig) -> &str {
         Sig::TERM => "TERM",
         Sig::USR1 => "USR1",
         Sig::Custom(name) => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Puts so many bytes into a channel.
+    fn send(inbox: &Inbox<'_>, bytes: usize) {
+        inbox.put_back(Bytes::from(vec![0; bytes]));
+    }
+
+    #[tokio::test]
+    async fn a_channel_that_is_not_read_leaves_the_others_their_windows() {
+        let pressure = Pressure::default();
+        let (one, other) = (1, 2);
+        let stuck = Inbox::new(&pressure, one);
+        let _read = Inbox::new(&pressure, other);
+        send(&stuck, STALLED_BYTES);
+        assert_eq!((pressure.window(one), pressure.window(other)), (SHUT, WINDOW_BYTES));
+        let begun = tokio::time::Instant::now();
+        pressure.brake(other).await.unwrap();
+        assert!(begun.elapsed() < PAUSE);
+        pressure.brake(one).await.unwrap();
+        assert!(begun.elapsed() >= PAUSE);
+        drop(stuck);
+        assert_eq!(pressure.window(one), WINDOW_BYTES);
+    }
+
+    #[tokio::test]
+    async fn what_a_user_holds_is_bounded_over_all_connections() {
+        let (backlogs, user) = (Backlogs::default(), "alice");
+        let connections = [Pressure::default(), Pressure::default()];
+        for connection in &connections {
+            connection.is_of(backlogs.of(user));
+        }
+        let somebody = Pressure::default();
+        somebody.is_of(backlogs.of("bob"));
+        let channel = 1;
+        let inboxes = connections.each_ref().map(|connection| Inbox::new(connection, channel));
+        send(&inboxes[0], USER_FULL_BYTES);
+        assert!(connections[1].is_full() && connections[1].window(channel) == SHUT);
+        assert!(!somebody.is_full());
+        send(&inboxes[0], USER_MAX_BYTES - USER_FULL_BYTES);
+        assert!(connections[1].brake(channel).await.is_err() && somebody.brake(channel).await.is_ok());
+        drop(inboxes);
+        assert!(!connections[0].is_full() && connections[1].brake(channel).await.is_ok());
+        drop(connections);
+        assert_eq!(backlogs.of(user).load(Ordering::Relaxed), 0);
     }
 }

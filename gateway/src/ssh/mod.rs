@@ -139,6 +139,7 @@ impl Ssh {
     /// Takes connections until the process stops. Those that are open are tasks, and end with them.
     pub(crate) async fn serve(self, app: Arc<App>) {
         let (tasks, stopping) = (app.tasks.clone(), app.tasks.stopping());
+        let backlogs = Arc::<inbox::Backlogs>::default();
         let gate = Gate::new(app.config.limits.connections_max);
         loop {
             let accepted = tokio::select! {
@@ -153,7 +154,11 @@ impl Ssh {
                         continue;
                     };
                     let config = Arc::clone(&self.config);
-                    tasks.spawn("ssh", connection::run(Arc::clone(&app), config, stream, peer, place));
+                    let backlogs = Arc::clone(&backlogs);
+                    tasks.spawn(
+                        "ssh",
+                        connection::run(Arc::clone(&app), config, stream, peer, place, backlogs),
+                    );
                 }
                 Err(error) => {
                     tracing::warn!(%error, "an SSH connection could not be accepted");

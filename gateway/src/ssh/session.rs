@@ -72,9 +72,10 @@ pub(super) async fn run(
     handle: Handle,
     _place: OwnedSemaphorePermit,
 ) {
+    let number = channel.id().number();
     let (mut read, write) = channel.split();
     let Some(wanted) = requests(&mut read).await else { return };
-    let inbox = Inbox::new(&shared.pressure);
+    let inbox = Inbox::new(&shared.pressure, number);
     let outbox = Outbox { write, handle: handle.clone(), pressure: &shared.pressure };
     tokio::select! {
         () = inbox.fill(&mut read) => {}
@@ -218,30 +219,33 @@ async fn start(
     };
     let mut env = wanted.env;
     add_addresses(shared, &mut env);
-    let _agent = if wanted.agent {
-        let (path, guard) = forward_agent(shared, handle, grant).await.map_err(told)?;
-        env.insert("SSH_AUTH_SOCK".to_owned(), path);
-        Some(guard)
-    } else {
-        None
-    };
+    let _agent = if wanted.agent { forward_agent(shared, handle, grant, &mut env).await } else { None };
     let session = Session { command, env, tty: wanted.tty };
     let process = agents.session(grant.id(), session).await.map_err(told)?;
     relay::process(process, words, inbox, outbox).await;
     Ok(())
 }
 
-/// A socket in the instance that leads to the client's own key agent, for as long as the guard is kept.
+/// A socket in the instance that leads to the client's own key agent, for as long as the guard is kept. Where none can
+/// be made, such as in an image without a place for it, the session does without, as `sshd` has it.
 async fn forward_agent(
     shared: &Arc<Shared>,
     handle: &Handle,
     grant: &Grant,
-) -> Result<(String, DropGuard), AgentError> {
-    let listener = shared.app.agents.listen(grant.id(), Listen::Private {}).await?;
-    let (path, stop) = (listener.path.clone(), CancellationToken::new());
+    env: &mut BTreeMap<String, String>,
+) -> Option<DropGuard> {
+    let listener = match shared.app.agents.listen(grant.id(), Listen::Private {}).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::info!(instance = %grant.id(), error = chain(&error), "a key agent is not forwarded");
+            return None;
+        }
+    };
+    env.insert("SSH_AUTH_SOCK".to_owned(), listener.path.clone());
+    let stop = CancellationToken::new();
     let work = forward::accept(Arc::clone(shared), handle.clone(), listener, Opened::Agent, stop.clone());
     shared.app.tasks.spawn("ssh agent", work);
-    Ok((path, stop.drop_guard()))
+    Some(stop.drop_guard())
 }
 
 /// What `sshd` tells of the connection.

@@ -2,15 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gateway_api::{Instance, Status, instance::WaitReason};
+use gateway_api::{Instance, Status, instance::WaitReason, words::Language};
 
 use crate::error::{Error, chain};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Language {
-    English,
-    Chinese,
-}
 use Language::{Chinese, English};
 
 /// The sentences in one language.
@@ -38,6 +33,10 @@ impl Words {
     pub(super) fn describe(self, instance: &Instance) -> String {
         let name = &instance.name;
         match (&instance.status, self.0) {
+            (Status::Waiting { .. }, language) if let Some(place) = &instance.queue => match language {
+                English => format!("`{name}` waits: {}", language.place(place)),
+                Chinese => format!("`{name}` 正在等待：{}", language.place(place)),
+            },
             (Status::Waiting { message, .. }, English) => format!("`{name}` waits: {message}"),
             (Status::Waiting { reason, message }, Chinese) => {
                 format!("`{name}` 正在等待：{}", waits_for(*reason, message))

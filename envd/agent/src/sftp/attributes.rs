@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use rustix::fs::{AtFlags, CWD, Gid, Timespec, Timestamps, Uid};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 
 /// Of files older than this the year is shown and not the hour.
 const HALF_A_YEAR: i64 = 182 * 24 * 3600;
@@ -62,7 +62,7 @@ pub(super) fn set(whose: Whose<'_>, wanted: &Attributes) -> io::Result<()> {
     let mut result = Ok(());
     if let Some(size) = wanted.size {
         result = result.and(match whose {
-            Whose::Path(path) => File::options().write(true).open(path).and_then(|file| file.set_len(size)),
+            Whose::Path(path) => cut(path, size),
             Whose::Link(_) => Err(io::ErrorKind::InvalidInput.into()),
             Whose::File(file) => file.set_len(size),
         });
@@ -97,6 +97,13 @@ pub(super) fn set(whose: Whose<'_>, wanted: &Attributes) -> io::Result<()> {
         result = changed.map_err(io::Error::from).and(result);
     }
     result
+}
+
+/// A pipe that nobody reads is an error, not a wait without end.
+fn cut(path: &Path, size: u64) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    file.set_len(size)
 }
 
 impl Names {
@@ -168,4 +175,21 @@ fn mode(found: &Metadata) -> String {
         });
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_set_of_files_and_refused_by_what_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, file) = (folder.path().join("pipe"), folder.path().join("file"));
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        fs::write(&file, "longer").unwrap();
+        let wanted = Attributes { size: Some(4), ..Attributes::default() };
+        assert!(set(Whose::Path(&pipe), &wanted).is_err());
+        set(Whose::Path(&file), &wanted).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"long");
+    }
 }

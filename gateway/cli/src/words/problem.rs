@@ -147,7 +147,7 @@ fn chinese(problem: &Problem) -> String {
         }
         Code::OverQuota => format!(
             "超出您的{}配额：上限 {}，已用 {}，又申请了 {}",
-            super::Words::new(Chinese).resource(param("resource")),
+            Chinese.resource(param("resource")),
             param("limit"),
             param("used"),
             param("wanted")
