@@ -141,6 +141,7 @@ mod tests {
             user: None,
             network: None,
             address: None,
+            binds: Vec::new(),
             takes: Takes::default(),
             own_files: Vec::new(),
         }

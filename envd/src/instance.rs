@@ -250,8 +250,17 @@ impl<R: Runtime> Instance<R> {
     fn observe(&self, put: &PutInstance, observation: Observation) -> bool {
         let (image_id, user) = (self.image_id.clone(), self.user.clone());
         let (id, generation) = (self.id.clone(), Some(put.generation));
-        let (address, takes) = (self.address.clone(), self.takes.clone());
-        self.world.board.observe(Observed { id, generation, observation, image_id, user, address, takes })
+        let (address, group) = (self.address.clone(), Some(put.spec.group.clone()));
+        self.world.board.observe(Observed {
+            id,
+            generation,
+            observation,
+            image_id,
+            user,
+            address,
+            group,
+            takes: self.takes.clone(),
+        })
     }
 
     async fn look(&mut self) -> Result<Option<Container>, RuntimeError> {
@@ -290,7 +299,11 @@ impl<R: Runtime> Instance<R> {
             let last = self.disk(|world, id| world.doors.last_start(id)).await?;
             let is_started = last.as_ref().is_some_and(|start| start.was_made(&container, put.generation));
             let over = last.as_ref().filter(|_| is_started).and_then(|start| start.over_limit.clone());
+            let has_lost = self.has_lost(put, &container)?;
+            let fits = same_cards(&container, put) && !has_lost;
             match container.phase {
+                // It sees what is its user's no longer, and a container cannot be told to close its eyes.
+                Phase::Running { .. } if has_lost => self.stop(put, &container).await?,
                 Phase::Running { .. } if over.is_some() => self.stop(put, &container).await?,
                 Phase::Running { since } if is_started => match (self.is_over(&container), last) {
                     (Some(limit), Some(last)) => self.note_over(limit, last).await?,
@@ -304,7 +317,7 @@ impl<R: Runtime> Instance<R> {
                 Phase::Exited { .. } if is_started && !put.spec.command.is_empty() => {
                     return Ok(Turn::Settled(observation(&container.phase)));
                 }
-                Phase::Exited { ran_for, exit_code, .. } if is_started && same_cards(&container, put) => {
+                Phase::Exited { ran_for, exit_code, .. } if is_started && fits => {
                     if let Some(pause) = self.crashes.pause(&container.last_start, ran_for) {
                         let message =
                             format!("it ended by itself with exit code {exit_code}; starting it again");
@@ -314,7 +327,7 @@ impl<R: Runtime> Instance<R> {
                     }
                     self.start(put, &container, last).await?;
                 }
-                Phase::Created | Phase::Exited { .. } if !same_cards(&container, put) => {
+                Phase::Created | Phase::Exited { .. } if !fits => {
                     self.make_way(put, &container, last).await?;
                 }
                 Phase::Created | Phase::Exited { .. } => self.start(put, &container, last).await?,
@@ -322,6 +335,12 @@ impl<R: Runtime> Instance<R> {
             }
         }
         Err(Trouble::Restless)
+    }
+
+    /// Whether a container has storages that are its user's no longer: of a group that was left.
+    fn has_lost(&self, put: &PutInstance, container: &Container) -> Result<bool, Trouble> {
+        let places = self.world.storages.places(&put.spec.user, &put.spec.group)?;
+        Ok(container.binds.iter().any(|bind| self.world.storages.is_lost(&places, bind)))
     }
 
     /// Whether a container was started for this generation, whatever became of it.
@@ -395,15 +414,15 @@ impl<R: Runtime> Instance<R> {
                 told = Some(Instant::now());
                 let (id, generation) = (self.id.clone(), Some(put.generation));
                 let observation = Observation::Pulling { done_bytes, total_bytes };
-                let (image_id, user, address, takes) = (None, None, None, None);
                 self.world.board.observe(Observed {
                     id,
                     generation,
                     observation,
-                    image_id,
-                    user,
-                    address,
-                    takes,
+                    image_id: None,
+                    user: None,
+                    address: None,
+                    group: Some(put.spec.group.clone()),
+                    takes: None,
                 });
             }
         };
@@ -444,8 +463,8 @@ impl<R: Runtime> Instance<R> {
         }
     }
 
-    /// A container has its cards for as long as it is there. With others it is made anew, from an image of all that
-    /// is in it: the record names that image before the container goes.
+    /// A container has its cards and its storages for as long as it is there. With others it is made anew, from an image
+    /// of all that is in it: the record names that image before the container goes.
     async fn make_way(
         &self,
         put: &PutInstance,
@@ -458,7 +477,7 @@ impl<R: Runtime> Instance<R> {
             // It was never started: there is nothing in it.
             return Ok(self.world.runtime.remove(container).await?);
         };
-        info!(instance = %self.id, generation = put.generation, "making it anew for other cards");
+        info!(instance = %self.id, generation = put.generation, "making it anew for other cards or storages");
         let image = self.world.runtime.keep(container).await?;
         let before = last.kept.clone().filter(|kept| *kept != container.image.0 && *kept != image.0);
         let start = Start { image: Some(image.0.clone()), kept: Some(image.0), ..last };

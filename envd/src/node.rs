@@ -282,6 +282,7 @@ impl<R: Runtime> Node<R> {
                     image_id,
                     user,
                     address,
+                    group: None,
                     takes,
                 });
                 strangers.insert(id, sighting);

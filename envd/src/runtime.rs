@@ -166,6 +166,8 @@ pub(crate) struct Container {
     pub(crate) network: Option<String>,
     /// Where its neighbours reach it, while it runs.
     pub(crate) address: Option<String>,
+    /// The directories of this machine that it was made with.
+    pub(crate) binds: Vec<Bind>,
     /// What it was made with of the machine.
     pub(crate) takes: Takes,
     /// Where its own files are on this machine; empty where that cannot be told.

@@ -149,6 +149,19 @@ impl Storages {
         }
         Ok(places)
     }
+
+    /// Whether a container with `bind` sees of one of these storages what is not among `places`. What is below no root
+    /// that there is now says nothing about anybody's rights: the site may have moved its files.
+    pub(crate) fn is_lost(&self, places: &[Place], bind: &Bind) -> bool {
+        let is_ours = self.0.iter().any(|storage| bind.source.starts_with(&storage.root));
+        let is_granted = |place: &Place| {
+            let granted = place.bind();
+            granted.source == bind.source
+                && granted.target == bind.target
+                && (bind.read_only || !granted.read_only)
+        };
+        is_ours && !places.iter().any(is_granted)
+    }
 }
 
 /// Whether `key` can be the name of a directory and of nothing else.

@@ -7,10 +7,12 @@ mod reader;
 mod tests;
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
+
+use ipnet::IpNet;
 
 use self::reader::Reader;
 pub(crate) use self::reader::Setting;
@@ -29,6 +31,8 @@ pub(crate) struct Config {
     pub(crate) url: Option<String>,
     /// Earlier addresses of the same site; they lead to `url`.
     pub(crate) old_addresses: Vec<SocketAddr>,
+    /// The proxies that are believed who they speak for.
+    pub(crate) trusted_proxies: Vec<IpNet>,
     /// `BERTH_METRICS`: where Prometheus may ask; nowhere else are the figures shown.
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) tls: Option<Tls>,
@@ -79,6 +83,8 @@ pub(crate) struct Jobs {
     pub(crate) refuse_over_quota: bool,
     /// Whether everyone sees who has which graphics processor.
     pub(crate) show_holders: bool,
+    /// The most that is kept of what one task writes.
+    pub(crate) log_bytes_max: u64,
 }
 
 /// How apps are told apart.
@@ -189,6 +195,7 @@ impl Config {
             ssh: ssh.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
             url: take_url(reader),
             old_addresses: reader.addresses("old_addresses"),
+            trusted_proxies: take_proxies(reader),
             metrics: reader.address("metrics", Some("BERTH_METRICS"), None),
             limits: take_limits(reader),
             apps: take_apps(reader),
@@ -277,6 +284,19 @@ fn take_registry_login(data: &Path, reader: &mut Reader<'_>) -> Option<(String, 
     }
 }
 
+fn take_proxies(reader: &mut Reader<'_>) -> Vec<IpNet> {
+    let mut proxies = Vec::new();
+    for text in reader.texts("trusted_proxies") {
+        match text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)) {
+            Ok(net) => proxies.push(net),
+            Err(_) => reader.mistake(&format!(
+                "`gateway.trusted_proxies`: `{text}` is neither an address nor a network; write it like `10.0.0.7` or `10.0.0.0/24`"
+            )),
+        }
+    }
+    proxies
+}
+
 fn take_url(reader: &mut Reader<'_>) -> Option<String> {
     let url = reader.text("url", None, None)?;
     let right = url.parse::<http::Uri>().is_ok_and(|parsed| {
@@ -319,6 +339,7 @@ fn take_jobs(reader: &mut Reader<'_>) -> Jobs {
         pools: reader.texts("jobs.pools"),
         refuse_over_quota: reader.flag("jobs.refuse_over_quota"),
         show_holders: !reader.flag("jobs.hide_holders"),
+        log_bytes_max: reader.number("jobs.log_limit_mib", 1024, 1..=1 << 20) << 20,
     }
 }
 

@@ -4,6 +4,9 @@
 //! gives a container's output again from its first byte, in the same order, so whoever copies goes on where the file
 //! ends, whatever became of the one before. Beside it `.times` says how long the file was at which second, for `since`.
 //! Nothing here holds more than a piece of a log in memory.
+//!
+//! What tasks write is bounded, one by one and all together: a log ends at a limit with a line that says so, and nothing
+//! is copied while the disk, which is the store's too, is nearly full.
 
 mod read;
 
@@ -38,6 +41,10 @@ const ENDED_PAUSE: Duration = Duration::from_millis(50);
 /// The bytes of one line of `.times`: milliseconds and length, big-endian.
 const MARK_BYTES: usize = 16;
 
+/// What is left of the disk for the store, whatever tasks write: the smaller of these.
+const LEFT_BYTES: u64 = 1 << 30;
+const LEFT_PERCENT: u64 = 5;
+
 /// The logs of all tasks.
 #[derive(Debug)]
 pub(crate) struct TaskLogs {
@@ -53,6 +60,8 @@ enum CopyError {
     Cluster(#[from] ClientError),
     #[error("the log cannot be written")]
     File(#[from] io::Error),
+    #[error("the disk has no room for it now")]
+    NoRoom,
     #[error("the store did not answer")]
     Store(#[from] StoreError),
 }
@@ -138,6 +147,10 @@ impl TaskLogs {
         let mut file = append(self.path(task, "log")).await?;
         let mut times = append(self.path(task, "times")).await?;
         let mut length = file.metadata().await?.len();
+        let max = app.config.jobs.log_bytes_max;
+        if length >= max {
+            return Ok(self.end(task, &mut file, length, max).await?);
+        }
         let (mut known, mut marked) = (length, None::<i64>);
         let mut records = Box::pin(app.cluster.envd.logs(task, None, follow));
         while let Some(record) = records.next().await {
@@ -149,12 +162,17 @@ impl TaskLogs {
             };
             let skip = usize::try_from(known).unwrap_or(usize::MAX).min(bytes.len());
             known -= skip as u64;
+            let left = usize::try_from(max - length).unwrap_or(usize::MAX);
             let new = &bytes[skip..];
+            let new = &new[..new.len().min(left)];
             if new.is_empty() {
                 continue;
             }
             let now = Timestamp::now();
             if marked != Some(now.as_second()) {
+                if !has_room(&self.directory)? {
+                    return Err(CopyError::NoRoom);
+                }
                 marked = Some(now.as_second());
                 times.write_all(&mark(now, length)).await?;
                 times.flush().await?;
@@ -163,8 +181,21 @@ impl TaskLogs {
             file.flush().await?;
             length += new.len() as u64;
             self.grow(task, length);
+            if length >= max {
+                return Ok(self.end(task, &mut file, length, max).await?);
+            }
         }
         file.sync_data().await?;
+        Ok(())
+    }
+
+    /// Says where a log ends that has come to its limit, once, whoever was killed over it.
+    async fn end(&self, task: &InstanceId, file: &mut File, length: u64, max: u64) -> io::Result<()> {
+        let line = end_line(max);
+        let said = usize::try_from(length - max).unwrap_or(usize::MAX).min(line.len());
+        file.write_all(&line.as_bytes()[said..]).await?;
+        file.sync_data().await?;
+        self.grow(task, file.metadata().await?.len());
         Ok(())
     }
 
@@ -205,6 +236,18 @@ impl TaskLogs {
     fn copying(&self) -> MutexGuard<'_, HashSet<InstanceId>> {
         self.copying.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The last line of a log that was longer.
+fn end_line(max: u64) -> String {
+    format!("\n[berth] the output is longer than {} MiB; what comes after this line is not kept\n", max >> 20)
+}
+
+fn has_room(directory: &Path) -> io::Result<bool> {
+    let found = rustix::fs::statvfs(directory)?;
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    let all = found.f_blocks.saturating_mul(found.f_frsize);
+    Ok(free >= LEFT_BYTES.min(all / 100 * LEFT_PERCENT))
 }
 
 fn mark(at: Timestamp, length: u64) -> [u8; MARK_BYTES] {

@@ -131,6 +131,9 @@ pub struct Observed {
     /// Where other instances of the same user reach it, while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The group whose storages it may see, as envd was last told; `None` like `generation`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// What its container takes of the machine while it runs, as the engine knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes: Option<Takes>,

@@ -91,6 +91,11 @@ impl App {
         let change = UserChange { role: wanted.role, group, disabled: wanted.disabled };
         self.store.change_user(user.id, change, &line).await.map_err(|error| last_admin(error, &user))?;
         self.live.look();
+        if group.is_some() {
+            // What is open may see files of the group that was left; its user can open it again.
+            self.live.end_of(user.id);
+            self.wake.notify_one();
+        }
         self.user(caller, name).await
     }
 

@@ -58,6 +58,7 @@ pub(crate) struct Live {
 struct Entry {
     ended: CancellationToken,
     connections: usize,
+    user: Option<UserId>,
 }
 
 /// A connection that is open.
@@ -118,6 +119,9 @@ impl Live {
         *count += 1;
         drop(counts);
         let mut connection = self.watch(key);
+        if let Some(entry) = self.keys.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&key) {
+            entry.user = Some(user);
+        }
         connection.counted = Some((user, kind));
         Ok(connection)
     }
@@ -139,6 +143,14 @@ impl Live {
     /// Changes whenever somebody may have lost a right: what was looked up before has to be looked up again.
     pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Acquire)
+    }
+
+    /// Closes all that a user has open, though the keys are good: they see what they may see now when they come again.
+    pub(crate) fn end_of(&self, user: UserId) {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, entry) in keys.extract_if(|_, entry| entry.user == Some(user)) {
+            entry.ended.cancel();
+        }
     }
 
     fn keys(&self) -> Vec<TokenHash> {

@@ -59,6 +59,7 @@ use axum::{
 use http_body_util::Either;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
+use ipnet::IpNet;
 use tokio::signal::unix::{SignalKind, signal};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -66,7 +67,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     app::App,
     error::Error,
-    listen::{Door, RequestBody},
+    listen::{Door, RequestBody, client},
     proxy::{AnswerBody, Proxy, address::Host},
     service,
 };
@@ -111,6 +112,7 @@ pub(crate) async fn serve(door: Door, apps: Option<Door>, app: Arc<App>) -> std:
     if let Some(door) = apps {
         let proxy = Arc::clone(&proxy);
         let answer = move |request, from| Arc::clone(&proxy).by_path(request, from);
+        let answer = by_client(app.config.trusted_proxies.clone(), answer);
         tasks.spawn("apps", {
             let tasks = tasks.clone();
             async move {
@@ -120,10 +122,23 @@ pub(crate) async fn serve(door: Door, apps: Option<Door>, app: Arc<App>) -> std:
             }
         });
     }
-    door.serve_on_every_core(tasks, answer_all(router(app), proxy)).await
+    let trusted = app.config.trusted_proxies.clone();
+    let answer = answer_all(router(app), proxy);
+    door.serve_on_every_core(tasks, by_client(trusted, answer)).await
 }
 
 type Answering = Pin<Box<dyn Future<Output = ::http::Response<Either<Body, AnswerBody>>> + Send>>;
+
+/// Answers whoever a trusted proxy speaks for as if they had come themselves.
+fn by_client<B, A>(
+    trusted: Vec<IpNet>,
+    answer: impl Fn(::http::Request<B>, SocketAddr) -> A + Send + Sync + 'static,
+) -> impl Fn(::http::Request<B>, SocketAddr) -> A + Send + Sync + 'static {
+    move |request, from| {
+        let client = client::address(request.headers(), from, &trusted);
+        answer(request, client)
+    }
+}
 
 /// The console and the API at one host, apps at theirs. Apps never come near the console's router.
 fn answer_all(

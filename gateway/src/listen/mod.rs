@@ -4,6 +4,7 @@
 //! under a limit. A connection keeps its place among `connections_max` until its last byte, also as a WebSocket.
 
 mod acme;
+pub(crate) mod client;
 mod connection;
 mod doors;
 mod framing;

@@ -68,8 +68,8 @@ pub(crate) async fn run(app: Arc<App>) {
     }
 }
 
-/// The generation of each instance that envd works towards.
-type Told = HashMap<InstanceId, Option<u64>>;
+/// The generation of each instance that envd works towards, and the group whose storages it may see there.
+type Told = HashMap<InstanceId, Option<(u64, String)>>;
 
 async fn follow(app: &App) -> Interrupted {
     let mut watch = std::pin::pin!(app.cluster.envd.watch());
@@ -102,7 +102,7 @@ async fn follow(app: &App) -> Interrupted {
 async fn hear(app: &App, told: &mut Told, event: WatchEvent) -> Result<(), Interrupted> {
     match event {
         WatchEvent::Report(report) => {
-            *told = report.instances.iter().map(|seen| (seen.id.clone(), seen.generation)).collect();
+            *told = report.instances.iter().map(|seen| (seen.id.clone(), told_of(seen))).collect();
             app.cluster.forget_unknown_but(|id| told.contains_key(id));
             for observed in report.instances {
                 apply(app, told, observed).await?;
@@ -114,7 +114,7 @@ async fn hear(app: &App, told: &mut Told, event: WatchEvent) -> Result<(), Inter
             refresh(app, told).await
         }
         WatchEvent::Observed(observed) => {
-            told.insert(observed.id.clone(), observed.generation);
+            told.insert(observed.id.clone(), told_of(&observed));
             apply(app, told, observed).await
         }
     }
@@ -143,8 +143,8 @@ async fn refresh(app: &App, told: &mut Told) -> Result<(), Interrupted> {
 /// Puts every goal that envd does not know yet.
 async fn tell(app: &App, told: &mut Told) -> Result<(), Interrupted> {
     let begun = std::time::Instant::now();
-    for (id, generation) in app.store.generations().await? {
-        if told.get(&id) != Some(&Some(generation)) {
+    for (id, generation, group) in app.store.generations().await? {
+        if told.get(&id) != Some(&Some((generation, group))) {
             put(app, told, &id).await?;
         }
         if let Err(error) = app.agents.open(&id).await {
@@ -160,7 +160,7 @@ async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrup
     let put = PutInstance { generation: row.generation, goal: row.goal, spec: row.spec.clone() };
     match app.cluster.envd.put(id, &put).await {
         Ok(()) => {
-            told.insert(id.clone(), Some(row.generation));
+            told.insert(id.clone(), Some((row.generation, row.spec.group.clone())));
             Ok(())
         }
         Err(ClientError::Refused { stale: Some(stale), .. }) => {
@@ -177,7 +177,7 @@ async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrup
             tracing::error!(instance = %id, %status, message, "the cluster refused the goal");
             let status = if status.is_client_error() {
                 // The same again gives the same again: the user's next act is the next try.
-                told.insert(id.clone(), Some(row.generation));
+                told.insert(id.clone(), Some((row.generation, row.spec.group.clone())));
                 Status::Failed { reason: message, exit_code: None }
             } else {
                 Status::Waiting { reason: WaitReason::Retrying, message }
@@ -237,6 +237,10 @@ async fn apply(app: &App, told: &mut Told, observed: Observed) -> Result<(), Int
         }
     }
     Ok(())
+}
+
+fn told_of(observed: &Observed) -> Option<(u64, String)> {
+    Some((observed.generation?, observed.group.clone().unwrap_or_default()))
 }
 
 /// What is noted of a container that the store does not know.

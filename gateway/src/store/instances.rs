@@ -114,10 +114,11 @@ impl Store {
         rows.iter().map(instance).collect()
     }
 
-    /// The generation of every instance that the cluster is to know of: what is to run only once it holds its place.
-    pub(crate) async fn generations(&self) -> Result<Vec<(InstanceId, u64)>, StoreError> {
+    /// The generation and the group of every instance that the cluster is to know of: what is to run only once it holds
+    /// its place.
+    pub(crate) async fn generations(&self) -> Result<Vec<(InstanceId, u64, String)>, StoreError> {
         let rows = sqlx::query(
-            "select id, generation from instances
+            "select id, generation, coalesce(json_extract(spec, '$.group'), '') as in_group from instances
              where goal <> 'running' or exists (select 1 from reservations where instance_id = id) order by id",
         )
         .fetch_all(&self.pool)
@@ -125,7 +126,8 @@ impl Store {
         rows.iter()
             .map(|row| {
                 let id = readable(row.try_get::<&str, _>("id")?.parse())?;
-                Ok((id, row.try_get::<i64, _>("generation")?.cast_unsigned()))
+                let generation = row.try_get::<i64, _>("generation")?.cast_unsigned();
+                Ok((id, generation, row.try_get("in_group")?))
             })
             .collect()
     }

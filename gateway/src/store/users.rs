@@ -209,7 +209,7 @@ impl Store {
             end_all(&mut change, user).await?;
         }
         if wanted.group.is_some() {
-            // What a container sees of the group's storage is decided when it is made.
+            // The cluster is told, and takes from containers what they see of a group that was left.
             sqlx::query(
                 "update instances set spec = json_set(spec, '$.group',
                     (select groups.name from users join groups on groups.id = group_id where users.id = ?1))

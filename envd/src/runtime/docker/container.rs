@@ -32,8 +32,9 @@ const CAPABILITIES_DROPPED: [&str; 2] = ["MKNOD", "NET_RAW"];
 const LOG_DRIVER: &str = "local";
 const LOG_FILE_BYTES: &str = "50m";
 const LOG_FILES: &str = "2";
-/// The same for a task of a job, whose output the gateway copies from its first byte: as good as no limit, but one.
-const TASK_LOG_FILE_BYTES: &str = "10g";
+/// The same for a task of a job, whose output the gateway copies from its first byte up to a limit: with what the driver
+/// adds to each line of usual length, more than that limit usually is.
+const TASK_LOG_FILE_BYTES: &str = "2g";
 
 /// What is the engine's to say about a new container, and not the request's.
 #[derive(Debug)]
@@ -182,7 +183,7 @@ pub(super) fn container(
     cluster: &str,
     mut found: ContainerInspectResponse,
 ) -> Result<Container, RuntimeError> {
-    let (own_files, network) = (own_files(&mut found), network(&found));
+    let (own_files, network, binds) = (own_files(&mut found), network(&found), binds(&found));
     let (network, address) = network.map_or((None, None), |there| {
         (there.network_id.clone(), there.ip_address.clone().filter(|address| !address.is_empty()))
     });
@@ -200,11 +201,21 @@ pub(super) fn container(
         phase: phase(&state),
         last_start: state.started_at.unwrap_or_default(),
         user: labels.get(LABEL_NETWORK).cloned(),
+        binds,
         takes: takes(found.host_config.as_ref(), labels.get(LABEL_CARDS)),
         network,
         address,
         own_files,
     })
+}
+
+fn binds(found: &ContainerInspectResponse) -> Vec<Bind> {
+    let bind = |mount: &MountPoint| {
+        let (source, target) = (mount.source.clone()?, mount.destination.clone()?);
+        let read_only = !mount.rw.unwrap_or(true);
+        (mount.typ.as_deref() == Some("bind")).then(|| Bind { source: source.into(), target, read_only })
+    };
+    found.mounts.iter().flatten().filter_map(bind).collect()
 }
 
 /// The engine's own numbers, whoever gave them.
