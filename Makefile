@@ -58,7 +58,7 @@ test: docker tools-begin build images browser test-packages ## do all set-up and
 
 test-long: docker build images test-packages ## the tests that take long: kills, odd requests and spoilt packets by the thousand, ten gigabytes
 	$(call step,test: a hundred kills)
-	@export BERTH_BIN="$(CURDIR)/bin" BERTH_CRASH_ROUNDS=$${BERTH_CRASH_ROUNDS:-100}; \
+	@export BERTH_BIN="$(CURDIR)/bin" BERTH_CRASH_ROUNDS=$${BERTH_CRASH_ROUNDS:-100} BERTH_ENGINE_CRASH_ROUNDS=$${BERTH_ENGINE_CRASH_ROUNDS:-20}; \
 	cargo test --release --workspace --test e2e -- crash:: --nocapture
 	$(call step,test: fifty kills during saves)
 	@export BERTH_BIN="$(CURDIR)/bin" BERTH_SAVE_ROUNDS=$${BERTH_SAVE_ROUNDS:-50}; \

@@ -20,8 +20,10 @@ use tests::{
 
 /// The most memory that an agent may take.
 const AGENT_MAX_KB: u64 = 4 << 10;
-/// From the gateway's return to the end of the first command. It is well under a second, unless the machine is busy.
-const RELINK_LIMIT: Duration = Duration::from_secs(5);
+/// From the gateway's return to the end of the first command. The machine may be busy with other tests, so it is the best
+/// of so many.
+const RELINK_LIMIT: Duration = Duration::from_secs(1);
+const RELINK_TRIES: usize = 5;
 
 /// An image and what is special about it.
 struct Kind<'a> {
@@ -154,14 +156,20 @@ impl Kind<'_> {
     }
 
     async fn links_again(&self, world: &mut World) {
-        world.kill_gateway();
-        world.kill_envd();
-        world.start_gateway().await;
-        let begun = Instant::now();
-        assert_eq!(self.run(world, "echo linked again").await, "linked again");
-        let taken = begun.elapsed();
-        assert!(taken < RELINK_LIMIT, "it took {taken:?}");
-        world.start_envd().await;
+        let mut taken = Vec::new();
+        while taken.len() < RELINK_TRIES {
+            world.kill_gateway();
+            world.kill_envd();
+            world.start_gateway().await;
+            let begun = Instant::now();
+            assert_eq!(self.run(world, "echo linked again").await, "linked again");
+            taken.push(begun.elapsed());
+            world.start_envd().await;
+            if taken.iter().any(|&taken| taken < RELINK_LIMIT) {
+                return;
+            }
+        }
+        panic!("it took {taken:?}");
     }
 
     /// What is this agent's own, and its share of what it has in common with others.

@@ -2,7 +2,8 @@
 //!
 //! Every worker notes each act and what came of it. An act without an answer may have been done or not; everything
 //! else is certain, and the end must agree with it. `BERTH_CRASH_ROUNDS` says how many kills, `BERTH_CRASH_SEED` which
-//! ones; a failure tells the seed. Time is not seeded, so the same seed tries the like and not the same.
+//! ones; a failure tells the seed. Time is not seeded, so the same seed tries the like and not the same. The same is tried
+//! with the container engine itself, one that is private to the test: `BERTH_ENGINE_CRASH_ROUNDS`.
 
 use std::{
     cell::{Cell, RefCell},
@@ -14,11 +15,15 @@ use std::{
 
 use futures_util::future::join_all;
 use gateway_api::{
-    Action, Code, Goal, Instance, Status,
+    Action, Code, CreateInstance, Goal, Instance, Status,
     client::{Client, ClientError},
 };
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
-use tests::{OrFail as _, World, engine, wait_until_agreed, wanted};
+use tests::{
+    OrFail as _, Setup, World,
+    engine::{PrivateEngine, Taken},
+    wait_until_agreed, wanted,
+};
 use tokio::time::sleep;
 
 const WORKERS: u64 = 4;
@@ -27,6 +32,10 @@ const USER: &str = "worker";
 /// Instances that one worker has at once.
 const INSTANCES_EACH: usize = 2;
 const ROUNDS_DEFAULT: u64 = 10;
+const ENGINE_ROUNDS_DEFAULT: u64 = 3;
+/// The names of those that run a command to its end have this at theirs. It ends while people act on it.
+const WITH_COMMAND: char = 'c';
+const COMMAND: [&str; 3] = ["sh", "-c", "sleep 1"];
 /// Between two kills, and between a kill and what follows, at most.
 const KILL_PAUSE_MS: u64 = 2000;
 const DOWN_PAUSE_MS: u64 = 150;
@@ -78,7 +87,14 @@ impl Act {
 
     async fn ask(self, client: &Client, name: &str) -> Result<Instance, ClientError> {
         match self {
-            Self::Create => client.create_instance(&wanted(name)).await,
+            Self::Create => {
+                let command = if name.ends_with(WITH_COMMAND) {
+                    COMMAND.map(str::to_owned).to_vec()
+                } else {
+                    Vec::new()
+                };
+                client.create_instance(&CreateInstance { command, ..wanted(name) }).await
+            }
             Self::Start => client.start_instance(name).await,
             Self::Stop => client.stop_instance(name).await,
             Self::Restart => client.restart_instance(name).await,
@@ -149,7 +165,10 @@ async fn work(worker: u64, client: &Client, mut random: StdRng, history: &Histor
         }
         names.retain(|name| history.may_exist(name));
         if names.len() < INSTANCES_EACH && random.random_bool(0.5) {
-            let name = format!("w{worker}_{number}");
+            let mut name = format!("w{worker}_{number}");
+            if random.random_bool(0.4) {
+                name.push(WITH_COMMAND);
+            }
             history.act(client, &name, Act::Create).await;
             names.push(name);
         } else if !names.is_empty() {
@@ -207,20 +226,55 @@ async fn kill(world: &mut World, rounds: u64, mut random: StdRng, history: &Hist
     history.over.set(true);
 }
 
+/// Kills the engine alone, or envd with it, so many times. What ran in its containers ends when it comes back.
+async fn kill_engine(
+    world: &mut World,
+    engine: &mut PrivateEngine,
+    rounds: u64,
+    mut random: StdRng,
+    history: &History,
+) {
+    for _ in 0..rounds {
+        sleep(Duration::from_millis(random.random_range(0..2 * KILL_PAUSE_MS))).await;
+        let envd = random.random_bool(0.5);
+        history.note(format_args!("killed: engine, envd {envd}"));
+        engine.kill_daemon();
+        if envd {
+            world.kill_envd();
+        }
+        sleep(Duration::from_millis(random.random_range(0..KILL_PAUSE_MS))).await;
+        let envd_first = random.random_bool(0.5);
+        if envd && envd_first {
+            world.start_envd().await;
+        }
+        engine.start_daemon().await;
+        if envd && !envd_first {
+            world.start_envd().await;
+        }
+        history.note("all up");
+    }
+    history.over.set(true);
+}
+
 // === what must be true in the end ===
 
 /// Objects to the first thing that is not as it should be.
 async fn agree(world: &World, history: &History) -> Result<Vec<Instance>, String> {
     let instances = world.client().visible_instances().await.map_err(|error| error.to_string())?;
-    let containers = engine::listed(&world.cluster());
+    let containers = world.engine().listed();
     let names: BTreeSet<_> = instances.iter().map(|instance| instance.name.as_str()).collect();
     if names.len() < instances.len() {
         return Err(format!("one of {names:?} is there twice"));
     }
     for instance in &instances {
         let (name, id) = (instance.name.as_str(), instance.id.as_str());
+        let has_command = !instance.command.is_empty();
         let fate = match (instance.goal, &instance.status) {
-            (Goal::Running, Status::Running { .. }) => Fate::Running,
+            (Goal::Running, Status::Running { .. }) if !has_command => Fate::Running,
+            // It ran to its end, or to that of the engine.
+            (Goal::Running, Status::Succeeded | Status::Failed { exit_code: Some(_), .. }) if has_command => {
+                Fate::Running
+            }
             (Goal::Stopped, Status::Stopped { .. }) => Fate::Stopped,
             (goal, status) => return Err(format!("`{name}` ({id}): wanted {goal:?}, is {status:?}")),
         };
@@ -234,7 +288,7 @@ async fn agree(world: &World, history: &History) -> Result<Vec<Instance>, String
             .map(|found| found.state.as_str())
             .collect();
         let agrees = match fate {
-            Fate::Running => states == ["running"],
+            Fate::Running => states == [if has_command { "exited" } else { "running" }],
             // Stopped before there was one, it has none.
             Fate::Stopped | Fate::Absent => matches!(states[..], [] | ["exited" | "created"]),
         };
@@ -255,16 +309,33 @@ async fn agree(world: &World, history: &History) -> Result<Vec<Instance>, String
             return Err(format!("`{name}` should be one of {fates:?}, and is not there"));
         }
     }
+    agree_on_the_ledger(world).await?;
     Ok(instances)
+}
+
+/// What is held in the books is what the engine gives, no more and no less.
+async fn agree_on_the_ledger(world: &World) -> Result<(), String> {
+    let cluster = world.client().cluster().await.map_err(|error| error.to_string())?;
+    let held = cluster.nodes.iter().fold(Taken::default(), |sum, node| Taken {
+        cpus_milli: sum.cpus_milli + milli(node.cpus_held),
+        memory_bytes: sum.memory_bytes + node.memory_held_bytes,
+    });
+    let taken = world.engine().taken();
+    if held == taken { Ok(()) } else { Err(format!("{held:?} is held, and {taken:?} taken")) }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few processors")]
+fn milli(cpus: f64) -> u64 {
+    (cpus * 1000.0).round() as u64
 }
 
 /// Nothing is left of users who have no container, but their files. envd looks after it when it starts.
 fn agree_on_the_rest(world: &World, instances: &[Instance]) -> Result<(), String> {
-    let containers = engine::listed(&world.cluster());
+    let containers = world.engine().listed();
     let has_container =
         |instance: &&Instance| containers.iter().any(|container| container.instance == instance.id.as_str());
     let users: BTreeSet<_> = instances.iter().filter(has_container).map(|one| one.user.as_str()).collect();
-    let networks = engine::networks(&world.cluster());
+    let networks = world.engine().networks();
     if users.iter().copied().ne(networks.iter().map(String::as_str).collect::<BTreeSet<_>>())
         || users.len() != networks.len()
     {
@@ -317,26 +388,30 @@ fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().or_fail(format!("read {name}")))
 }
 
-#[tokio::test]
-async fn whatever_was_acknowledged_is_so_in_the_end_and_once() {
-    let rounds = from_environment("BERTH_CRASH_ROUNDS").unwrap_or(ROUNDS_DEFAULT);
-    let seed = from_environment("BERTH_CRASH_SEED").unwrap_or_else(rand::random);
-    let mut world = World::start().await;
-    let history = History::new();
-    let _story = Story { history: &history, seed };
-    let random = |who: u64| StdRng::seed_from_u64(seed.wrapping_add(who));
-
+/// Everybody at work, and what they know in the end.
+async fn people(world: &World) -> Vec<(String, Client)> {
     let mut people = Vec::new();
     for worker in 1..=WORKERS {
         let name = format!("{USER}{worker}");
         people.push((name.clone(), world.person(&name).await));
     }
-    let work = (1..).zip(&people).map(|(worker, (_, client))| work(worker, client, random(worker), &history));
-    tokio::join!(join_all(work), kill(&mut world, rounds, random(0), &history));
+    people
+}
+
+async fn work_all(people: &[(String, Client)], seed: u64, history: &History) {
+    let work =
+        (1..).zip(people).map(|(worker, (_, client))| work(worker, client, random(seed, worker), history));
+    join_all(work).await;
+}
+
+fn random(seed: u64, who: u64) -> StdRng {
+    StdRng::seed_from_u64(seed.wrapping_add(who))
+}
+
+async fn agree_in_the_end(world: &mut World, people: &[(String, Client)], history: &History) {
     let acknowledged = history.lines.borrow().iter().filter(|line| line.contains(DONE)).count();
     assert!(acknowledged > 0, "nothing was acknowledged");
-
-    wait_until_agreed("all is as it was acknowledged", SETTLE_LIMIT, async || agree(&world, &history).await)
+    wait_until_agreed("all is as it was acknowledged", SETTLE_LIMIT, async || agree(world, history).await)
         .await;
     // And it stays so: nothing of it was only in the memory of these two.
     world.kill_gateway();
@@ -345,16 +420,50 @@ async fn whatever_was_acknowledged_is_so_in_the_end_and_once() {
     world.start_gateway().await;
     world.wait_for_cluster().await;
     let instances = wait_until_agreed("all is as it was", SETTLE_LIMIT, async || {
-        let instances = agree(&world, &history).await?;
-        agree_on_the_rest(&world, &instances)?;
+        let instances = agree(world, history).await?;
+        agree_on_the_rest(world, &instances)?;
         Ok(instances)
     })
     .await;
-    for instance in instances.iter().filter(|instance| instance.goal == Goal::Running) {
+    let runs = |instance: &&Instance| matches!(instance.status, Status::Running { .. });
+    for instance in instances.iter().filter(runs) {
         let (_, client) =
             people.iter().find(|(name, _)| *name == instance.user.as_str()).or_fail("find its user");
-        let ran = client.run(instance.name.as_str(), &["true"], b"").await;
+        let ran = client.run(instance.name.as_str(), &["sh", "-c", ":"], b"").await;
         let ran = ran.or_fail(format!("run something in `{}`", instance.name));
         assert_eq!(ran.exit, gateway_api::stream::Exit::Code(0), "{ran:?}");
     }
+}
+
+fn seed() -> u64 {
+    from_environment("BERTH_CRASH_SEED").unwrap_or_else(rand::random)
+}
+
+#[tokio::test]
+async fn whatever_was_acknowledged_is_so_in_the_end_and_once() {
+    let rounds = from_environment("BERTH_CRASH_ROUNDS").unwrap_or(ROUNDS_DEFAULT);
+    let (seed, history) = (seed(), History::new());
+    let mut world = World::start().await;
+    let _story = Story { history: &history, seed };
+    let people = people(&world).await;
+    tokio::join!(work_all(&people, seed, &history), kill(&mut world, rounds, random(seed, 0), &history));
+    agree_in_the_end(&mut world, &people, &history).await;
+}
+
+#[tokio::test]
+async fn whatever_was_acknowledged_outlives_the_engine() {
+    let rounds = from_environment("BERTH_ENGINE_CRASH_ROUNDS").unwrap_or(ENGINE_ROUNDS_DEFAULT);
+    let (seed, history) = (seed(), History::new());
+    let mut engine = PrivateEngine::start().await;
+    let image = engine.import_busybox("tiny");
+    let config = format!("[gateway]\ndefault_image = \"{image}\"\n");
+    let setup = Setup { config, engine: Some(engine.socket()), ..Setup::default() };
+    let mut world = World::start_with(setup).await;
+    let _story = Story { history: &history, seed };
+    let people = people(&world).await;
+    tokio::join!(
+        work_all(&people, seed, &history),
+        kill_engine(&mut world, &mut engine, rounds, random(seed, 0), &history)
+    );
+    agree_in_the_end(&mut world, &people, &history).await;
 }

@@ -4,6 +4,7 @@ mod local_image;
 mod private;
 mod signed_in;
 mod valve;
+mod view;
 
 use std::{path::Path, process::Command};
 
@@ -12,6 +13,7 @@ pub use self::{
     private::PrivateEngine,
     signed_in::SignedIn,
     valve::Valve,
+    view::{EngineView, Taken},
 };
 use crate::OrFail as _;
 

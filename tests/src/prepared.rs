@@ -11,7 +11,11 @@ use crate::OrFail as _;
 /// The exit code of a script that cannot do its work just now.
 const NOT_NOW: i32 = 75;
 
-/// What `script` makes at the path that it is given; nothing, and a word on it, when that cannot be done just now.
+/// Names what tests may do without where it cannot be made, with commas between: `BERTH_TESTS_WITHOUT=old-glibc.tar`.
+const WITHOUT: &str = "BERTH_TESTS_WITHOUT";
+
+/// What `script` makes at the path that it is given; nothing when that cannot be done just now, and whoever runs the
+/// tests has said that they may do without.
 #[track_caller]
 pub fn prepared(script: &Path, name: &str) -> Option<PathBuf> {
     let cache = std::env::var_os("BERTH_CACHE").map(PathBuf::from).or_else(|| {
@@ -22,6 +26,13 @@ pub fn prepared(script: &Path, name: &str) -> Option<PathBuf> {
     let made = Command::new(script).arg(&place).output().or_fail("run a script");
     let said = String::from_utf8_lossy(&made.stderr);
     if made.status.code() == Some(NOT_NOW) {
+        let without = std::env::var(WITHOUT).unwrap_or_default();
+        let is_named = without.split(',').any(|one| one == name);
+        assert!(
+            is_named,
+            "`{name}` cannot be made just now ({}); set {WITHOUT}={name} to do without",
+            said.trim()
+        );
         let _ = writeln!(std::io::stderr(), "not tried, for want of `{name}`: {said}");
         return None;
     }

@@ -13,7 +13,11 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::{
-    LIMIT, OrFail as _, Program, engine, http_client, small_disk::SmallDisk, wait_until, wait_until_agreed,
+    LIMIT, OrFail as _, Program,
+    engine::{self, EngineView},
+    http_client,
+    small_disk::SmallDisk,
+    wait_until, wait_until_agreed,
 };
 
 /// The account that a new gateway makes.
@@ -327,6 +331,11 @@ impl World {
         let mut containers = self.containers();
         assert_eq!(containers.len(), 1, "{containers:?}");
         containers.remove(0)
+    }
+
+    /// Its engine, as that engine's own command shows it.
+    pub fn engine(&self) -> EngineView {
+        EngineView { socket: self.engine.clone(), cluster: self.cluster() }
     }
 
     /// What its containers are labelled with.

@@ -1,6 +1,6 @@
 //! The agent's own life: its command, its end, its link, its orphans.
 
-use std::os::unix::process::ExitStatusExt as _;
+use std::{os::unix::process::ExitStatusExt as _, time::Duration};
 
 use envd_api::agent::Call;
 use rustix::process::Signal;
@@ -51,14 +51,16 @@ async fn without_a_command_it_stays_until_told_and_ends_everything() {
 #[tokio::test]
 async fn it_links_again_when_the_gateway_returns() {
     let mut world = World::linked(&spec(&[])).await;
-    for _ in 0..3 {
+    let mut taken = Vec::new();
+    // Under a second, unless the machine is busy just then.
+    while !taken.iter().any(|taken: &Duration| *taken < Duration::from_secs(1)) {
+        assert!(taken.len() < 5, "{taken:?}");
         world.vanish();
         std::fs::remove_file(world.socket()).unwrap();
         world.listen();
         let start = std::time::Instant::now();
         world.wait_for_link().await;
-        // Under a second on an idle machine; this one may be busy.
-        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+        taken.push(start.elapsed());
     }
     assert_eq!(world.run(&["echo", "still here"]).await.stdout, "still here\n");
 }
