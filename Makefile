@@ -154,7 +154,7 @@ browser:
 # What tests make small images and engines of their own from.
 test-packages:
 	@deploy/up/packages.sh busybox-static curl docker-registry pebble skopeo umoci util-linux \
-	  dropbear-bin openssh-client putty-tools python3-asyncssh python3-paramiko rsync ssh-audit
+	  dropbear-bin openssh-client putty-tools python3-asyncssh python3-paramiko rsync ssh-audit systemd
 
 deny:
 	$(call step,check: dependencies)

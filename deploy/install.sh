@@ -6,7 +6,8 @@
 #   deploy/install.sh [--no-start]
 #   deploy/install.sh --uninstall     stops and removes the programs; the data stays
 #
-# DESTDIR and BERTH_BIN (where the built programs are) may be set.
+# DESTDIR, BERTH_BIN (where the built programs are) and BERTH_USER (whom the
+# gateway runs as, made where it is not there; `berth`) may be set.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,7 +17,7 @@ bin=$root/usr/local/bin
 doc=$root/usr/local/share/doc/berth
 units=$root/etc/systemd/system
 data=$root/var/lib/berth
-user=berth
+user=${BERTH_USER:-berth}
 
 say() { echo "install: $*" >&2; }
 fail() {
@@ -95,6 +96,7 @@ make_user
 for program in "${all[@]}"; do put 0755 "$programs/$program" "$bin/$program"; done
 put 0644 "$here/berth.example.toml" "$doc/berth.example.toml"
 for unit in berth-gateway berth-envd; do put 0644 "$here/systemd/$unit.service" "$units/$unit.service"; done
+sed -i -E "s/^(User|Group)=.*/\1=$user/" "$units/berth-gateway.service"
 make_data
 make_settings
 # VS Code for images without it, where `make images` has made it.

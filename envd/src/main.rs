@@ -141,10 +141,11 @@ async fn run(config: &Config) -> anyhow::Result<()> {
         .with_context(|| format!("cannot listen at `{}`", path.display()))?;
     let node = Arc::new(Node::new(Arc::new(world)));
     node.run();
+    // Whoever hears that it is ready may tell it to stop.
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     info!(cluster, socket = %path.display(), "envd is up");
     tell_service_manager(NotifyState::Ready);
 
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut serving = std::pin::pin!(http::serve(socket, node));
     tokio::select! {
         served = &mut serving => served.context("the control socket failed")?,

@@ -121,7 +121,6 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     tasks.spawn("ssh door", ssh.serve(Arc::clone(&app)));
     say(&told);
     tracing::info!(%address, "ready");
-    service::ready(&app);
     http::serve(doors.site, doors.apps, Arc::clone(&app)).await?;
     tasks.stop(SHUTDOWN_GRACE).await;
     app.store.close().await;

@@ -7,6 +7,7 @@ mod audit;
 mod authz;
 mod console;
 mod crash;
+mod deploy;
 mod disk;
 mod engine;
 mod gpus;

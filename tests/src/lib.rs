@@ -36,7 +36,7 @@ pub use self::{
     ssh::{Laptop, Talk, scripts},
     wait::{LIMIT, wait_until, wait_until_agreed},
     web::{Socket, http_client, raw_http, web_socket, web_socket_refused},
-    world::{Ran, Setup, World},
+    world::{Ran, Setup, World, programs},
 };
 
 /// The image that instances of these tests start from; `make images` makes it.

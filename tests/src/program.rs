@@ -59,7 +59,7 @@ impl Program {
     }
 
     /// SIGTERM, as Ctrl-C of `make up` does, and how it ended.
-    pub(crate) async fn terminate(mut self, limit: Duration) -> ExitStatus {
+    pub async fn terminate(mut self, limit: Duration) -> ExitStatus {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).or_fail("name a process");
         kill_process(pid, Signal::TERM).or_fail("send a signal");
         let what = format!("{} ends after SIGTERM", self.name);

@@ -430,7 +430,8 @@ fn value(printed: &str, name: &str) -> Option<String> {
 }
 
 /// Where the programs under test are: `BERTH_BIN`, else `bin/` of this workspace, which `make build` fills.
-fn programs() -> PathBuf {
+#[track_caller]
+pub fn programs() -> PathBuf {
     let given = std::env::var_os("BERTH_BIN").map(PathBuf::from);
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("bin");
     let programs = std::path::absolute(given.unwrap_or(built)).or_fail("find the programs");

@@ -108,6 +108,8 @@ pub(crate) async fn serve(door: Door, apps: Option<Door>, app: Arc<App>) -> std:
         service::stopping();
         told.cancel();
     });
+    // Not before: whoever hears of it may tell us to stop.
+    service::ready(&app);
     let proxy = Proxy::new(&app);
     if let Some(door) = apps {
         let proxy = Arc::clone(&proxy);
