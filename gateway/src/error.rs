@@ -108,7 +108,7 @@ pub(crate) enum Error {
     SaveRefused { why: String },
     #[error("saving would take up to {wanted}, and your images take {used} of {limit} already")]
     ImageQuota { wanted: String, used: String, limit: String },
-    #[error("image `{name}` cannot be deleted: instances are made from it, by {by}")]
+    #[error("image `{name}` cannot be deleted: it is used by {by}")]
     ImageInUse { name: String, by: String },
     #[error("the server's disk is full")]
     DiskFull(#[source] BoxError),
@@ -440,7 +440,11 @@ impl Error {
             },
             Self::ImageInUse { name, by } => Parts {
                 params: vec![("kind", "image".to_owned()), ("name", name.clone()), ("by", by.clone())],
-                ..plain(S::CONFLICT, Code::InUse, Some("delete these instances first"))
+                ..plain(
+                    S::CONFLICT,
+                    Code::InUse,
+                    Some("delete these instances, or wait for these jobs or stop them, first"),
+                )
             },
             Self::DiskFull(_) => {
                 plain(S::INSUFFICIENT_STORAGE, Code::DiskFull, Some("tell the admin; nothing was changed"))

@@ -2,69 +2,11 @@
 
 use gateway_api::{
     Code, CreateInstance, Goal,
-    client::Client,
-    image::{ChangeImage, Image, ImageState, SaveFailure, SaveInstance, Saved, Share},
+    image::{ChangeImage, ImageState, SaveFailure, SaveInstance, Share},
 };
-use tests::{
-    LIMIT, OrFail as _, Registry, Setup, World,
-    engine::{self, LocalImage, SignedIn},
-    wait_until, wanted,
-};
+use tests::{LIMIT, OrFail as _, World, engine, wait_until, wanted};
 
-/// A site with a registry, and an instance of a small image.
-struct Site {
-    world: World,
-    registry: Registry,
-    base: LocalImage,
-    /// As whoever saves.
-    docker: SignedIn,
-}
-
-impl Site {
-    async fn start() -> Self {
-        let registry = Registry::start().await;
-        let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
-        let docker = SignedIn::to(&world, "admin", world.password()).await;
-        Self { world, registry, base: LocalImage::busybox(), docker }
-    }
-
-    async fn instance(&self, name: &str) {
-        let image = self.base.reference();
-        self.world.berth(&["create", name, "--image", image, "--wait"]).await.succeeded();
-    }
-
-    async fn exec(&self, name: &str, line: &str) -> String {
-        self.world.berth(&["exec", name, "--", "sh", "-c", line]).await.succeeded()
-    }
-
-    /// Saves with `--wait` and gives the image back.
-    async fn save(&self, arguments: &[&str]) -> Image {
-        let all: Vec<_> = ["save"].iter().chain(arguments).chain(&["--wait", "--json"]).copied().collect();
-        let json = self.world.berth(&all).await.succeeded();
-        serde_json::from_str(&json).or_fail("read an image")
-    }
-
-    /// The image as any engine gets it: by name from the gateway, with none of it here before.
-    async fn pull(&self, image: &Image) -> String {
-        let saved = saved(image);
-        let (address, user) = (self.registry.address(), &saved.user);
-        let tag = format!("{address}/{user}/{}:{}", saved.name, saved.tag);
-        engine::docker(&["rmi", "--force", &tag]);
-        let digest = saved.digest.as_deref().or_fail("find a digest");
-        let name = format!("{user}/{}@{digest}", saved.name);
-        self.docker.pull(&name).await.succeeded();
-        self.docker.reference(&name)
-    }
-}
-
-fn saved(image: &Image) -> &Saved {
-    image.saved.as_ref().or_fail("find what is known of a saved image")
-}
-
-async fn state(client: &Client, image: &Image) -> ImageState {
-    let image = client.image(saved(image).id.as_str()).await.or_fail("show an image");
-    saved(&image).state.clone()
-}
+use crate::saving::{Site, saved, state};
 
 #[tokio::test]
 async fn a_saved_image_is_listed_starts_at_once_and_goes_when_nobody_uses_it() {

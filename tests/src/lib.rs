@@ -30,7 +30,7 @@ pub use self::{
     fail::OrFail,
     prepared::{old_glibc, prepared},
     program::Program,
-    registry::Registry,
+    registry::{Fault, Faults, Registry},
     screen::Screen,
     small_disk::SmallDisk,
     ssh::{Laptop, Talk, scripts},

@@ -1,5 +1,7 @@
 //! A registry for one test: Debian's own, started as `make up` starts it, with its password.
 
+mod faults;
+
 use std::{
     net::TcpListener,
     path::{Path, PathBuf},
@@ -9,13 +11,16 @@ use std::{
 use reqwest::StatusCode;
 use tempfile::TempDir;
 
+pub use self::faults::{Fault, Faults};
 use crate::{LIMIT, OrFail as _, Program, engine, http_client, wait_until};
 
 /// A registry on the loopback. Dropping it ends it and removes its files.
 #[derive(Debug)]
 pub struct Registry {
     folder: TempDir,
-    address: String,
+    /// Where it listens itself.
+    inside: String,
+    faults: Option<Faults>,
     program: Option<Program>,
 }
 
@@ -25,19 +30,31 @@ impl Registry {
         let free = TcpListener::bind("127.0.0.1:0").or_fail("find a free port");
         let address = free.local_addr().or_fail("find a free port").to_string();
         drop(free);
-        let mut registry =
-            Self { folder: folder.or_fail("make a folder for a registry"), address, program: None };
+        let folder = folder.or_fail("make a folder for a registry");
+        let mut registry = Self { folder, inside: address, faults: None, program: None };
         registry.start_again().await;
         registry
+    }
+
+    /// One that can be made to seem unwell.
+    pub async fn start_with_faults() -> Self {
+        let mut registry = Self::start().await;
+        registry.faults = Some(Faults::before(&registry.inside));
+        registry
+    }
+
+    #[track_caller]
+    pub fn faults(&self) -> &Faults {
+        self.faults.as_ref().or_fail("find what makes faults")
     }
 
     /// Starts it on what it had.
     pub async fn start_again(&mut self) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("deploy/up/registry.sh");
         let mut command = Command::new(script);
-        command.arg(self.files()).arg(&self.address).arg(self.password_file());
+        command.arg(self.files()).arg(&self.inside).arg(self.password_file());
         self.program = Some(Program::start("registry", command, self.folder.path()));
-        let address = format!("http://{}/v2/", self.address);
+        let address = format!("http://{}/v2/", self.inside);
         wait_until("the registry answers", LIMIT, async || {
             http_client()
                 .get(&address)
@@ -56,12 +73,12 @@ impl Registry {
 
     /// Host and port.
     pub fn address(&self) -> &str {
-        &self.address
+        self.faults.as_ref().map_or(&self.inside, Faults::address)
     }
 
     /// What makes a Berth use it.
     pub fn config(&self) -> String {
-        let (address, password) = (&self.address, self.password_file());
+        let (address, password) = (self.address(), self.password_file());
         let settings = format!(
             "registry = \"{address}\"\nregistry_user = \"berth\"\nregistry_password_file = \"{}\"\n",
             password.display()
@@ -81,6 +98,6 @@ impl Registry {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        engine::forget_images_of(&self.address);
+        engine::forget_images_of(self.address());
     }
 }

@@ -12,7 +12,7 @@ pub struct SmallDisk {
 
 impl SmallDisk {
     #[track_caller]
-    pub(crate) fn mount(path: PathBuf, bytes: u64) -> Self {
+    pub fn mount(path: PathBuf, bytes: u64) -> Self {
         std::fs::create_dir(&path).or_fail("make a mount point");
         let options = format!("size={bytes},mode=0755");
         let mut mount = Command::new("mount");

@@ -94,6 +94,9 @@ pub struct RemoveImage {
     /// What the tag names; what it means at the registry, if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// What other images of the repository are, by their manifests: never removed, whatever the tag means.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
 }
 
 /// What of an instance's changes is of interest.

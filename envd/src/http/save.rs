@@ -25,7 +25,12 @@ pub(super) async fn put<R: Runtime>(
     body: Result<Json<PutSave>, JsonRejection>,
 ) -> Result<(StatusCode, Json<SaveState>), Answer> {
     let (Path(id), Json(body)) = (id?, body?);
-    Ok((StatusCode::ACCEPTED, Json(node.world.saves.put(&node.world, &id, body)?)))
+    let state = match node.world.saves.put(&node.world, &id, body) {
+        // The same again would fail the same way: whoever waits for the image is to hear of it.
+        Err(error @ SaveError::Io(_)) => error.into_state(),
+        other => other?,
+    };
+    Ok((StatusCode::ACCEPTED, Json(state)))
 }
 
 pub(super) async fn state<R: Runtime>(

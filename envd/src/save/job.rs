@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     node::World,
-    runtime::{BaseImage, Runtime, SaveSource},
+    runtime::{BaseImage, Container, Phase, Runtime, SaveSource},
 };
 
 /// Engines refuse images with more layers than about this many. A save that would come near starts over from the base.
@@ -92,8 +92,7 @@ impl<R: Runtime> Job<R> {
     /// Reads the container's changes into the journal.
     async fn read(&self) -> Result<Written, SaveError> {
         self.state.send_replace(SaveState::Looking);
-        let instance = &self.request.instance;
-        let container = self.world.runtime.find(instance).await?.ok_or(SaveError::InstanceGone)?;
+        let container = self.container().await?;
         let SaveSource { upper, lowers, pid, mounts, base } =
             self.world.runtime.save_source(&container).await?;
         let upper = upper.ok_or(SaveError::NoUpper)?;
@@ -107,12 +106,24 @@ impl<R: Runtime> Job<R> {
             earlier,
             journal: self.journal.clone(),
             base,
-            container: container.id,
+            container: container.id.clone(),
             state: self.state.clone(),
             cancelled: self.cancelled.clone(),
         };
         let written = self.world.tasks.blocking(move || reading.run()).await;
-        written.unwrap_or_else(|| Err(io::Error::other("it panicked").into()))
+        let written = written.unwrap_or_else(|| Err(io::Error::other("it panicked").into()))?;
+        // A removal that began before the save takes files away while they are read: they would be missing unsaid.
+        if self.container().await?.id != container.id {
+            return Err(SaveError::InstanceGone);
+        }
+        self.journal.write_layer(&written)?;
+        Ok(written)
+    }
+
+    /// The container that is saved, unless it is on its way out.
+    async fn container(&self) -> Result<Container, SaveError> {
+        let found = self.world.runtime.find(&self.request.instance).await?;
+        found.filter(|container| container.phase != Phase::Broken).ok_or(SaveError::InstanceGone)
     }
 
     /// The last save of the same container, if the next one can lie on top of it.
@@ -263,7 +274,6 @@ impl Reading {
             }
         }
         snapshot.write(&self.journal.files())?;
-        self.journal.write_layer(&written)?;
         Ok(written)
     }
 

@@ -123,6 +123,11 @@ impl From<WalkError> for SaveError {
 }
 
 impl SaveError {
+    /// What is told of a save that this has ended.
+    pub(crate) fn into_state(self) -> SaveState {
+        SaveState::Failed { failure: self.failure(), message: self.to_string() }
+    }
+
     pub(crate) fn failure(&self) -> SaveFailure {
         match self {
             Self::NoRegistry => SaveFailure::NoRegistry,
@@ -216,7 +221,7 @@ impl Saves {
                 }
                 Err(error) => {
                     tracing::warn!(%image, %instance, %error, "not saved");
-                    SaveState::Failed { failure: error.failure(), message: error.to_string() }
+                    error.into_state()
                 }
             });
         });
@@ -301,7 +306,7 @@ impl Saves {
             Some(digest) => Some(digest.clone()),
             None => registry.digest(&image.repository, &image.tag).await?,
         };
-        if let Some(digest) = digest {
+        if let Some(digest) = digest.filter(|digest| !image.keep.contains(digest)) {
             registry.remove(&image.repository, &digest).await?;
         }
         let reference = format!("{}/{}:{}", registry.address(), image.repository, image.tag);

@@ -74,7 +74,7 @@ pub struct Saved {
     /// Whether its user proposes it for the platform's list.
     pub proposed: bool,
     pub state: ImageState,
-    /// The instances that were made from it, as far as one may see them.
+    /// The instances and the jobs that were made from it, as far as one may see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used_by: Vec<String>,
 }

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use gateway_api::image::ImageState;
+use gateway_api::{ImageId, image::ImageState};
 
 use super::{
     App,
@@ -141,6 +141,27 @@ impl App {
         let all = Arc::new(all);
         self.contents.keep(digest, Arc::clone(&all));
         Ok(all)
+    }
+
+    /// The manifests that images of a repository need, without those of one that is to go.
+    pub(crate) async fn needed_manifests(
+        &self,
+        repository: &str,
+        without: &ImageId,
+    ) -> Result<Vec<String>, Refused> {
+        let rows = self.store.images_in(repository).await?;
+        let stays = |row: &ImageRow| row.id != *without && row.state != ImageState::Deleting;
+        let mut needed = Vec::new();
+        for digest in rows.into_iter().filter(stays).filter_map(|row| row.digest) {
+            // An index is nothing without the images that it names.
+            if let Some(Manifest::Index { manifests }) =
+                self.site_registry()?.manifest(repository, &digest).await?
+            {
+                needed.extend(manifests);
+            }
+            needed.push(digest);
+        }
+        Ok(needed)
     }
 
     /// Lets an upload into a repository begin.

@@ -2,7 +2,7 @@
 
 use envd_api::{client::ClientError, save::AskChanges};
 use gateway_api::{
-    Action, ImageId,
+    Action, Goal, ImageId, UserName,
     error::Reason,
     image::{
         ChangeImage, Changes, EXCLUDE_DEFAULT, EXCLUDE_MAX, Image, ImageState, MESSAGE_MAX_BYTES,
@@ -20,7 +20,7 @@ use crate::{
     auth::{Caller, policy},
     error::Error,
     events::What,
-    store::{Added, ImageChange, ImageRow, InstanceRow, NewImage},
+    store::{Added, ImageChange, ImageRow, InstanceRow, JobRow, NewImage},
 };
 
 impl App {
@@ -119,14 +119,14 @@ impl App {
     pub(super) async fn saved_images(&self, caller: &Caller) -> Result<Vec<Image>, Error> {
         let mut rows = self.store.saved_images().await?;
         rows.retain(|row| policy::may_see_image(caller, row));
-        let instances = self.store.instances().await?;
-        Ok(rows.iter().map(|row| self.view_image(row, users_of(caller, row, &instances))).collect())
+        let users = self.image_users().await?;
+        Ok(rows.iter().map(|row| self.view_image(row, users.of(caller, row))).collect())
     }
 
     pub(crate) async fn saved_image(&self, caller: &Caller, name: &str) -> Result<Image, Error> {
         let row = self.find_image(caller, name).await?;
-        let instances = self.store.instances().await?;
-        Ok(self.view_image(&row, users_of(caller, &row, &instances)))
+        let users = self.image_users().await?;
+        Ok(self.view_image(&row, users.of(caller, &row)))
     }
 
     pub(crate) async fn change_image(
@@ -166,8 +166,7 @@ impl App {
         policy::delete_image(caller, &row)?;
         let line = caller.line("image.delete", row.id.as_str()).with("name", full_name(&row));
         if !self.store.delete_image(&row.id, &line).await? {
-            let instances = self.store.instances().await?;
-            let by = users_of(caller, &row, &instances).join(", ");
+            let by = self.image_users().await?.of(caller, &row).join(", ");
             return Err(Error::ImageInUse { name: full_name(&row), by });
         }
         let row = ImageRow { state: ImageState::Deleting, ..row };
@@ -209,6 +208,12 @@ impl App {
             Some(rest.split_once('@').map_or(rest, |(name, _)| name))
         });
         own.map_or_else(|| image.to_owned(), |name| format!("{}/{name}", self.registry_name()))
+    }
+
+    async fn image_users(&self) -> Result<Users, Error> {
+        let mut jobs = self.store.jobs_under_way().await?;
+        jobs.retain(|job| job.ended_at.is_none() && job.goal == Goal::Running);
+        Ok(Users { instances: self.store.instances().await?, jobs })
     }
 
     /// What stands for the registry in references: where this gateway is.
@@ -268,18 +273,28 @@ impl App {
     }
 }
 
-/// The instances that were made from an image: by name those that the caller may see, the others by their user.
-fn users_of(caller: &Caller, row: &ImageRow, instances: &[InstanceRow]) -> Vec<String> {
-    let Some(digest) = &row.digest else { return Vec::new() };
-    let uses = |instance: &&InstanceRow| instance.spec.image.ends_with(digest.as_str());
-    let shown = |instance: &InstanceRow| {
-        if policy::may_see(caller, instance) || policy::owns_image(caller, row) {
-            format!("{}/{}", instance.user, instance.name)
-        } else {
-            instance.user.to_string()
-        }
-    };
-    instances.iter().filter(uses).map(shown).collect()
+/// All that may be made from saved images: instances, and jobs that are not over.
+struct Users {
+    instances: Vec<InstanceRow>,
+    jobs: Vec<JobRow>,
+}
+
+impl Users {
+    /// Those of one image: by name those that the caller may see, the others by their user.
+    fn of(&self, caller: &Caller, row: &ImageRow) -> Vec<String> {
+        let Some(digest) = &row.digest else { return Vec::new() };
+        let is_it = |image: &str| image.ends_with(digest.as_str());
+        let shown = |user: &UserName, name: &str, seen: bool| {
+            if seen || policy::owns_image(caller, row) { format!("{user}/{name}") } else { user.to_string() }
+        };
+        let instances = self.instances.iter().filter(|instance| is_it(&instance.spec.image));
+        let instances = instances
+            .map(|instance| shown(&instance.user, instance.name.as_str(), policy::may_see(caller, instance)));
+        let needs = |job: &&JobRow| job.spec.roles.iter().filter_map(|role| role.image.as_deref()).any(is_it);
+        let jobs = self.jobs.iter().filter(needs);
+        let jobs = jobs.map(|job| shown(&job.user, &job.name, policy::may_see_job(caller, job)));
+        instances.chain(jobs).collect()
+    }
 }
 
 pub(super) fn full_name(row: &ImageRow) -> String {

@@ -21,6 +21,8 @@ use crate::{
 
 const ONLY_ADMINS: Error = Error::Forbidden { why: "only an admin may do this" };
 const NOT_YOUR_IMAGE: Error = Error::Forbidden { why: "this image is somebody else's" };
+const NOT_PROPOSED: Error =
+    Error::Forbidden { why: "its user does not propose this image for the platform's list" };
 const READS_ONLY: Error = Error::Forbidden { why: "this token may only read" };
 
 /// Proof that a caller may do something with an instance. Nothing reaches into an instance without one.
@@ -218,6 +220,11 @@ pub(crate) fn owns_image(caller: &Caller, image: &ImageRow) -> bool {
 pub(crate) fn change_image(caller: &Caller, image: &ImageRow, wanted: &ChangeImage) -> Result<(), Error> {
     if wanted.platform.is_some() {
         administer(caller)?;
+    }
+    // The list is open to everybody, and an image holds its user's files.
+    let offered = image.proposed || image.share == Share::Everyone || owns_image(caller, image);
+    if wanted.platform == Some(true) && !offered {
+        return Err(NOT_PROPOSED);
     }
     let own = wanted.share.is_some() || wanted.message.is_some() || wanted.proposed.is_some();
     if own && !owns_image(caller, image) { Err(NOT_YOUR_IMAGE) } else { Ok(()) }

@@ -150,7 +150,7 @@ pub(super) async fn change(
     (status = 401, body = Problem),
     (status = 403, body = Problem),
     (status = 404, body = Problem),
-    (status = 409, body = Problem, description = "`in_use`: instances are made from it"),
+    (status = 409, body = Problem, description = "`in_use`: instances or jobs are made from it"),
 ))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,

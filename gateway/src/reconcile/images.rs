@@ -4,19 +4,23 @@
 //! for by the image's id, an image that is gone can be removed. An image becomes `ready` only when the cluster says that
 //! the registry has all of it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use envd_api::{
     client::ClientError,
     save::{Provenance, PutSave, RemoveImage, SaveState},
 };
 use gateway_api::{
-    Goal, Status,
+    Goal, ImageId, Status,
     image::{ImageState, SaveFailure, SaveStep},
 };
 
 use crate::{
-    app::App,
+    app::{App, Refused},
     error::chain,
     events::What,
     store::{ImageRow, Line, StoreError},
@@ -25,6 +29,9 @@ use crate::{
 /// How often it looks while there is something to do, and while there is not.
 const BUSY: Duration = Duration::from_millis(300);
 const IDLE: Duration = Duration::from_secs(5);
+/// How long an image rests that could not be taken away, at first and at most.
+const REST: Duration = Duration::from_secs(2);
+const REST_MAX: Duration = Duration::from_mins(1);
 
 #[derive(Debug, thiserror::Error)]
 enum Interrupted {
@@ -32,13 +39,16 @@ enum Interrupted {
     Cluster(#[from] ClientError),
     #[error("the store did not answer")]
     Store(#[from] StoreError),
+    #[error("the registry did not answer")]
+    Registry(#[from] Refused),
 }
 
 /// Runs until the process stops.
 pub(crate) async fn run(app: Arc<App>) {
     let stopping = app.tasks.stopping();
+    let mut resting = Resting::default();
     loop {
-        let pause = match round(&app).await {
+        let pause = match round(&app, &mut resting).await {
             Ok(true) => BUSY,
             Ok(false) => IDLE,
             Err(error) => {
@@ -54,12 +64,29 @@ pub(crate) async fn run(app: Arc<App>) {
     }
 }
 
+/// Images that could not be taken away: until when they are left alone, and for how long the next time. Each try keeps
+/// everyone from pushing.
+#[derive(Debug, Default)]
+struct Resting(HashMap<ImageId, (Instant, Duration)>);
+
+impl Resting {
+    fn is(&self, image: &ImageId) -> bool {
+        self.0.get(image).is_some_and(|(until, _)| Instant::now() < *until)
+    }
+
+    fn put(&mut self, image: ImageId) {
+        let rest = self.0.get(&image).map_or(REST, |(_, next)| *next);
+        self.0.insert(image, (Instant::now() + rest, (rest * 2).min(REST_MAX)));
+    }
+}
+
 /// One look at all that is not settled; whether something was.
-async fn round(app: &App) -> Result<bool, StoreError> {
+async fn round(app: &App, resting: &mut Resting) -> Result<bool, StoreError> {
     let rows = app.store.unsettled_images().await?;
     let busy = !rows.is_empty();
-    for row in rows {
-        let id = row.id.clone();
+    resting.0.retain(|image, _| rows.iter().any(|row| row.id == *image));
+    for row in rows.into_iter().filter(|row| !resting.is(&row.id)).collect::<Vec<_>>() {
+        let (id, goes) = (row.id.clone(), row.state == ImageState::Deleting);
         let step = match &row.state {
             ImageState::Saving { .. } => follow(app, row).await,
             ImageState::Ready | ImageState::Failed { .. } => settle(app, row).await,
@@ -68,9 +95,13 @@ async fn round(app: &App) -> Result<bool, StoreError> {
         match step {
             Ok(()) => {}
             Err(Interrupted::Store(error)) => return Err(error),
+            Err(error @ (Interrupted::Cluster(_) | Interrupted::Registry(_))) if goes => {
+                tracing::warn!(image = %id, error = chain(&error), "not taken away yet");
+                resting.put(id);
+            }
             // It is asked again; that the cluster is away everyone can see.
-            Err(Interrupted::Cluster(error)) => {
-                tracing::debug!(image = %id, error = chain(&error), "the cluster did not do it");
+            Err(error @ (Interrupted::Cluster(_) | Interrupted::Registry(_))) => {
+                tracing::debug!(image = %id, error = chain(&error), "it is asked again");
             }
         }
     }
@@ -171,9 +202,8 @@ async fn remove(app: &App, row: ImageRow) -> Result<(), Interrupted> {
     // Nobody may list the same image again between the look and the removal.
     let _alone = app.listing.write().await;
     let ImageRow { repository, tag, digest, .. } = row.clone();
-    if !app.store.has_twin(&row).await? {
-        app.cluster.envd.remove_image(&RemoveImage { repository, tag, digest }).await?;
-    }
+    let keep = app.needed_manifests(&repository, &row.id).await?;
+    app.cluster.envd.remove_image(&RemoveImage { repository, tag, digest, keep }).await?;
     app.store.forget_image(&row.id).await?;
     app.events.tell(row.user_id, What::ImageDeleted(row.id));
     Ok(())

@@ -214,13 +214,17 @@ impl Store {
         Ok(())
     }
 
-    /// Marks an image for deletion, unless an instance is made from it.
+    /// Marks an image for deletion, unless an instance is made from it or a job will be.
     pub(crate) async fn delete_image(&self, id: &ImageId, line: &Line) -> Result<bool, StoreError> {
         let mut change = self.change().await?;
         let done = sqlx::query(
             "update images set state = ?2, phase = 'deleting', settled = 0
              where id = ?1 and (digest is null or not exists (
-                 select 1 from instances where instr(json_extract(spec, '$.image'), '@' || digest) > 0))",
+                 select 1 from instances where instr(json_extract(spec, '$.image'), '@' || digest) > 0
+                 union all
+                 select 1 from jobs, json_each(jobs.spec, '$.roles') as role
+                 where ended_at is null and goal = 'running'
+                   and instr(json_extract(role.value, '$.image'), '@' || digest) > 0))",
         )
         .bind(id.as_str())
         .bind(readable(serde_json::to_string(&ImageState::Deleting))?)

@@ -101,17 +101,4 @@ impl Store {
         let text: Option<String> = row.map(|row| row.try_get("packages")).transpose()?.flatten();
         text.map(|text| readable(serde_json::from_str(&text))).transpose()
     }
-
-    /// Whether another image of the same repository is the same, so that the registry has to keep it.
-    pub(crate) async fn has_twin(&self, row: &ImageRow) -> Result<bool, StoreError> {
-        let found = sqlx::query(
-            "select 1 from images where repository = ? and digest = ? and id <> ? and phase <> 'deleting' limit 1",
-        )
-        .bind(&row.repository)
-        .bind(&row.digest)
-        .bind(row.id.as_str())
-        .fetch_optional(&self.pool)
-        .await?;
-        Ok(found.is_some())
-    }
 }

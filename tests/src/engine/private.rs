@@ -96,6 +96,12 @@ impl PrivateEngine {
         reference
     }
 
+    /// What `docker` prints, with this engine.
+    #[track_caller]
+    pub fn run(&self, arguments: &[&str]) -> String {
+        output_of(self.docker().args(arguments))
+    }
+
     /// The containers of a cluster, running or not.
     #[track_caller]
     pub fn listed(&self, cluster: &str) -> Vec<Listed> {

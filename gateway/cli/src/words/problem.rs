@@ -216,7 +216,9 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
         Code::NameTaken => "请换一个名称，或先删除另一个实例",
         Code::AlreadyExists | Code::UserRemoved => "请换一个名称",
         Code::LastAdmin => "请先让另一位用户成为管理员",
-        Code::InUse if problem.params.contains_key("by") => "请先删除用它创建的实例",
+        Code::InUse if problem.params.contains_key("by") => {
+            "请先删除用它创建的实例，或等待、停止使用它的任务"
+        }
         Code::InUse => "请先移出其中的成员",
         Code::BadImage => "请写成 `registry.example.org/team/image:tag` 的形式",
         Code::ImageNotFound => "请检查拼写和标签",

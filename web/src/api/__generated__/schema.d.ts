@@ -2558,7 +2558,7 @@ export interface components {
             state: components["schemas"]["ImageState"];
             /** @example 20260131-1200 */
             tag: string;
-            /** @description The instances that were made from it, as far as one may see them. */
+            /** @description The instances and the jobs that were made from it, as far as one may see them. */
             used_by?: string[];
             /** @description Who saved it. */
             user: components["schemas"]["UserName"];
@@ -3579,7 +3579,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `in_use`: instances are made from it */
+            /** @description `in_use`: instances or jobs are made from it */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -1,0 +1,142 @@
+//! More of what is saved and who gets it: while much is written, when it is stopped, with other programs, by groups.
+
+use std::process::Command;
+
+use gateway_api::{
+    Code,
+    image::{ChangeImage, ImageState, SaveInstance, Share},
+    job::SubmitJob,
+    people::ChangeUser,
+    quota::{Quota, QuotaLimits},
+};
+use tests::{
+    IMAGE, LIMIT, OrFail as _,
+    engine::{self, PrivateEngine},
+    wait_until,
+};
+
+use crate::saving::{Site, saved};
+
+#[tokio::test]
+async fn an_instance_that_writes_all_the_time_and_one_that_is_stopped_are_saved() {
+    let site = Site::start().await;
+    site.instance("train").await;
+    let write = "(while :; do head -c 200000 /dev/urandom > /w/a; mv /w/a /w/b; rm -rf /w/d; mkdir /w/d; \
+                 echo 1 > /w/d/x; done) >/dev/null 2>&1 &";
+    site.exec("train", &format!("mkdir /w; echo 1 > /kept; {write}")).await;
+    let busy = site.save(&["train", "busy"]).await;
+    site.exec("train", "echo 2 > /kept").await;
+    site.world.berth(&["stop", "train", "--wait"]).await.succeeded();
+    let stopped = site.save(&["train", "stopped"]).await;
+    for (image, kept) in [(busy, "1"), (stopped, "2")] {
+        assert!(saved(&image).frozen_ms <= 100, "{image:?}");
+        let reference = site.pull(&image).await;
+        let seen = engine::docker(&["run", "--rm", "--entrypoint", "cat", &reference, "/kept"]);
+        assert_eq!(seen, kept);
+        engine::docker(&["rmi", "--force", &reference]);
+    }
+}
+
+#[tokio::test]
+async fn a_saved_image_is_an_ordinary_one_for_other_programs_and_runs_on_an_engine_that_has_nothing() {
+    let site = Site::start().await;
+    site.instance("train").await;
+    site.exec("train", "echo 1 > /kept; chmod 4711 /kept").await;
+    site.save(&["train", "1"]).await;
+    site.exec("train", "echo 2 > /more").await;
+    site.save(&["train", "2"]).await;
+    let folder = tempfile::tempdir().or_fail("make a folder");
+    let run = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).current_dir(folder.path()).output();
+        let output = output.or_fail(program);
+        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let source = format!("docker://{}", site.docker.reference("admin/train:2"));
+    let who = format!("admin:{}", site.world.password());
+    let copy = |to: &str| {
+        let head = ["--insecure-policy", "copy", "--src-tls-verify=false", "--src-creds", &who];
+        run("skopeo", &[&head[..], &[&source, to]].concat());
+    };
+    copy("oci:copy:2");
+    run("umoci", &["unpack", "--image", "copy:2", "unpacked"]);
+    let root = folder.path().join("unpacked/rootfs");
+    assert_eq!(std::fs::read_to_string(root.join("kept")).or_fail("read a file"), "1\n");
+    assert_eq!(std::fs::read_to_string(root.join("more")).or_fail("read a file"), "2\n");
+    // Every byte of it comes from the registry: this engine has no image at all.
+    copy("docker-archive:all.tar:localhost/berth/saved:2");
+    let private = PrivateEngine::start().await;
+    assert_eq!(private.run(&["images", "--quiet"]), "");
+    private.run(&["load", "--input", &folder.path().join("all.tar").display().to_string()]);
+    let look = ["run", "--rm", "--network", "none", "--entrypoint", "sh", "localhost/berth/saved:2", "-c"];
+    let seen = private.run(&[&look[..], &["stat -c %a /kept; cat /kept /more; echo $COLOUR"]].concat());
+    assert_eq!(seen, "4711\n1\n2\nblue");
+}
+
+#[tokio::test]
+async fn a_group_shares_an_image_and_only_what_is_proposed_is_promoted() {
+    let site = Site::start().await;
+    let admin = site.world.client();
+    admin.add_group("vision").await.or_fail("add a group");
+    let [alice, bob, carol] =
+        [site.world.person("alice").await, site.world.person("bob").await, site.world.person("carol").await];
+    for name in ["alice", "bob"] {
+        let change = ChangeUser { group: Some("vision".to_owned()), ..ChangeUser::default() };
+        admin.change_user(name, &change).await.or_fail("put a user into a group");
+    }
+    let create =
+        |image: &str| gateway_api::CreateInstance { image: Some(image.to_owned()), ..tests::wanted("mine") };
+    alice.create_instance(&create(site.base.reference())).await.or_fail("create an instance");
+    wait_until("it runs", LIMIT, async || {
+        let instance = alice.instance("mine").await.or_fail("show an instance");
+        matches!(instance.status, gateway_api::Status::Running { .. }).then_some(())
+    })
+    .await;
+    let image = alice.save_instance("mine", &SaveInstance::default()).await.or_fail("save");
+    let id = saved(&image).id.clone();
+    assert_eq!(crate::saving::ended(&alice, &image).await, ImageState::Ready);
+    let change = |change: ChangeImage| {
+        let alice = &alice;
+        let id = &id;
+        async move { alice.change_image(id.as_str(), &change).await.or_fail("change an image") }
+    };
+    let promote = ChangeImage { platform: Some(true), ..ChangeImage::default() };
+
+    // Nobody but its user opens what is private, an admin neither.
+    let refused = admin.change_image(id.as_str(), &promote).await.err().or_fail("be refused");
+    assert_eq!(refused.code(), Some(Code::Forbidden), "{refused}");
+    assert!(refused.to_string().contains("propose"), "{refused}");
+    change(ChangeImage { share: Some(Share::Group), ..ChangeImage::default() }).await;
+    bob.create_instance(&create(&image.reference)).await.or_fail("use what the group shares");
+    let refused = carol.create_instance(&create(&image.reference)).await.err().or_fail("be refused");
+    assert_eq!(refused.code(), Some(Code::ImageNotFound));
+    let refused = admin.change_image(id.as_str(), &promote).await.err().or_fail("be refused");
+    assert_eq!(refused.code(), Some(Code::Forbidden), "{refused}");
+
+    change(ChangeImage { proposed: Some(true), ..ChangeImage::default() }).await;
+    admin.change_image(id.as_str(), &promote).await.or_fail("promote an image");
+    carol.create_instance(&create(&image.reference)).await.or_fail("use what is on the platform's list");
+}
+
+#[tokio::test]
+async fn an_image_that_a_job_in_the_line_needs_stays() {
+    let site = Site::start().await;
+    let client = site.world.client();
+    site.docker.push(site.base.reference(), "admin/tools:1").await.succeeded();
+    let image = client.image("tools:1").await.or_fail("show an image");
+    let limits = QuotaLimits { jobs: Some(1), ..QuotaLimits::default() };
+    client.set_user_quota("admin", &Quota { limits, raise: None }).await.or_fail("set a quota");
+    let job = |name: &str, image: &str, command: &str| SubmitJob {
+        file: format!(
+            "berth: 1\nname: {name}\nimage: {image}\ncpus: 0.5\nmemory: 100M\ncommand: {command}\n"
+        ),
+        name: None,
+    };
+    client.submit_job(&job("first", IMAGE, "sleep 1000")).await.or_fail("submit a job");
+    client.submit_job(&job("later", &image.reference, "sh -c true")).await.or_fail("submit a job");
+    let shown = client.image("tools:1").await.or_fail("show an image");
+    assert_eq!(saved(&shown).used_by, ["admin/later"]);
+    let (_, said) = site.world.berth(&["image", "rm", "tools:1"]).await.ended(1);
+    assert!(said.contains("admin/later"), "{said}");
+    site.world.berth(&["stop", "later", "--wait"]).await.succeeded();
+    site.world.berth(&["image", "rm", "tools:1"]).await.succeeded();
+}

@@ -1,0 +1,86 @@
+//! A site where images are saved, for the walks that do.
+
+use gateway_api::{
+    client::Client,
+    image::{Image, ImageState, Saved},
+};
+use tests::{
+    LIMIT, OrFail as _, Registry, Setup, World,
+    engine::{self, LocalImage, SignedIn},
+    wait_until,
+};
+
+/// A site with a registry, and an instance of a small image.
+pub(crate) struct Site {
+    pub(crate) world: World,
+    pub(crate) registry: Registry,
+    pub(crate) base: LocalImage,
+    /// As whoever saves.
+    pub(crate) docker: SignedIn,
+}
+
+impl Site {
+    pub(crate) async fn start() -> Self {
+        Self::start_on(Registry::start().await).await
+    }
+
+    pub(crate) async fn start_on(registry: Registry) -> Self {
+        let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
+        let docker = SignedIn::to(&world, "admin", world.password()).await;
+        Self { world, registry, base: LocalImage::busybox(), docker }
+    }
+
+    pub(crate) async fn instance(&self, name: &str) {
+        let image = self.base.reference();
+        self.world.berth(&["create", name, "--image", image, "--wait"]).await.succeeded();
+    }
+
+    pub(crate) async fn exec(&self, name: &str, line: &str) -> String {
+        self.world.berth(&["exec", name, "--", "sh", "-c", line]).await.succeeded()
+    }
+
+    /// Saves with `--wait` and gives the image back.
+    pub(crate) async fn save(&self, arguments: &[&str]) -> Image {
+        let all: Vec<_> = ["save"].iter().chain(arguments).chain(&["--wait", "--json"]).copied().collect();
+        let json = self.world.berth(&all).await.succeeded();
+        serde_json::from_str(&json).or_fail("read an image")
+    }
+
+    /// The image as any engine gets it: by name from the gateway, with none of it here before.
+    pub(crate) async fn pull(&self, image: &Image) -> String {
+        let saved = saved(image);
+        let (address, user) = (self.registry.address(), &saved.user);
+        let tag = format!("{address}/{user}/{}:{}", saved.name, saved.tag);
+        engine::docker(&["rmi", "--force", &tag]);
+        let digest = saved.digest.as_deref().or_fail("find a digest");
+        let name = format!("{user}/{}@{digest}", saved.name);
+        self.docker.pull(&name).await.succeeded();
+        self.docker.reference(&name)
+    }
+}
+
+pub(crate) fn saved(image: &Image) -> &Saved {
+    image.saved.as_ref().or_fail("find what is known of a saved image")
+}
+
+pub(crate) async fn state(client: &Client, image: &Image) -> ImageState {
+    let image = client.image(saved(image).id.as_str()).await.or_fail("show an image");
+    saved(&image).state.clone()
+}
+
+/// Waits until a save has ended in whatever way.
+pub(crate) async fn ended(client: &Client, image: &Image) -> ImageState {
+    wait_until("the save has ended", LIMIT, async || {
+        Some(state(client, image).await).filter(|state| !state.is_passing())
+    })
+    .await
+}
+
+/// Waits until an image is not listed any more.
+pub(crate) async fn gone(client: &Client, image: &Image) {
+    wait_until("the image is gone", LIMIT, async || {
+        let images = client.images().await.or_fail("list images");
+        images.iter().all(|other| other.reference != image.reference).then_some(())
+    })
+    .await;
+}
