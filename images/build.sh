@@ -95,7 +95,7 @@ choose_base() {
 }
 
 # The image of this folder that image $1 is built upon, if it is: its Dockerfile says so.
-below() { sed -n 's|^ARG BASE=localhost/berth/\([a-z]*\):latest$|\1|p' "$1/Dockerfile"; }
+below() { sed -n 's|^ARG BASE=localhost/berth/\([a-z/]*\):latest$|\1|p' "$1/Dockerfile"; }
 
 # A short hash of everything that goes into image $1: names, modes and contents.
 version_of() {
