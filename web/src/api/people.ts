@@ -3,7 +3,7 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
 import { api, dataOf } from './client'
-import type { AddUser, ChangeUser, Group, NewPassword, Quota, User, Workspace } from './types'
+import type { AddUser, ChangeUser, Group, NewPassword, OwnQuota, Quota, User, Workspace } from './types'
 
 const ALL = ['people'] as const
 
@@ -84,6 +84,13 @@ export function quotaQuery({ kind, name }: QuotaOwner) {
       ),
   })
 }
+
+/** What one and one's group may hold, hold and wait for. */
+export const ownQuotaQuery = queryOptions({
+  queryKey: [...ALL, 'own-quota'],
+  queryFn: async ({ signal }): Promise<OwnQuota> => dataOf(await api.GET('/api/v1/me/quota', { signal })),
+  refetchInterval: 10_000,
+})
 
 export async function setQuota({ kind, name }: QuotaOwner, quota: Quota): Promise<Quota> {
   const init = { ...at(name), body: quota }

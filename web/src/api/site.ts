@@ -3,7 +3,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { api, dataOf } from './client'
-import type { ChangeSite, Cluster, EffectiveSetting, Image, Node, Site } from './types'
+import type { ChangeSite, Cluster, EffectiveSetting, Gpu, Image, Node, Site } from './types'
 
 export const imagesQuery = queryOptions({
   queryKey: ['images'],
@@ -22,6 +22,13 @@ export const clusterQuery = queryOptions({
   queryKey: ['cluster'],
   queryFn: async ({ signal }): Promise<Cluster> => dataOf(await api.GET('/api/v1/cluster', { signal })),
   refetchInterval: 5_000,
+})
+
+/** Every GPU with how busy it is. */
+export const gpusQuery = queryOptions({
+  queryKey: ['gpus'],
+  queryFn: async ({ signal }): Promise<Gpu[]> => dataOf(await api.GET('/api/v1/gpus', { signal })).items,
+  refetchInterval: 10_000,
 })
 
 /** The most that one instance can be given: it never spans nodes. */

@@ -1,20 +1,20 @@
-import { Anchor, Card, Group, Progress, SimpleGrid, Stack, Table, Text } from '@mantine/core'
+import { Anchor, Group, Progress, SimpleGrid, Stack, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../app/trouble'
-import { clusterQuery, largestOf, nodesQuery } from '../../api/site'
-import type { ClusterCard, ClusterNode } from '../../api/types'
+import { clusterQuery, gpusQuery, largestOf, nodesQuery } from '../../api/site'
+import type { ClusterNode } from '../../api/types'
 import { IconAlert, IconCircleCheck } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { PageTitle } from '../../ui/page-title'
 import { Section } from '../../ui/section'
 import { StateBadge } from '../../ui/state-badge'
-import { TimeAgo } from '../../ui/time-ago'
 import { formatBytes } from '../../util/format'
 import { largestFree, sumsByModel } from '../../util/free-blocks'
 import { paths } from '../../util/path-builder'
+import { CardCell } from './card-cell'
 
 /** What to look at before asking for a part of it. */
 export function ClusterPage() {
@@ -104,6 +104,7 @@ function Figure({ label, value }: { label: string; value: string }) {
 
 function NodeCard({ node }: { node: ClusterNode }) {
   const { t } = useTranslation('cluster')
+  const { data: gpus = [] } = useQuery({ ...gpusQuery, enabled: node.cards.length > 0 })
   return (
     <Section
       title={node.name}
@@ -139,7 +140,12 @@ function NodeCard({ node }: { node: ClusterNode }) {
       ) : (
         <SimpleGrid cols={{ base: 2, sm: 4, lg: 8 }} spacing="xs">
           {node.cards.map((card, index) => (
-            <Cell key={card.id} card={card} number={index} />
+            <CardCell
+              key={card.id}
+              card={card}
+              gpu={gpus.find(({ uuid }) => uuid === card.id)}
+              number={index}
+            />
           ))}
         </SimpleGrid>
       )}
@@ -168,24 +174,5 @@ function Bar({ label, held, all, format }: BarProps) {
         <Progress.Section value={all > 0 ? Math.min(100, (100 * held) / all) : 0} aria-label={label} />
       </Progress.Root>
     </Stack>
-  )
-}
-
-/** One GPU: who has it, in words and colour. */
-function Cell({ card, number }: { card: ClusterCard; number: number }) {
-  const { t } = useTranslation('cluster')
-  const color = card.healthy ? (card.holder ? 'blue' : 'green') : 'red'
-  return (
-    <Card
-      padding="xs"
-      withBorder
-      style={{ borderInlineStart: `4px solid var(--mantine-color-${color}-filled)` }}
-    >
-      <Text size="xs" c="dimmed">{`${number} · ${card.model}`}</Text>
-      <Text size="sm" fw={600} className="breakable">
-        {card.healthy ? (card.holder ? (card.holder.user ?? t('taken')) : t('free')) : t('unhealthy')}
-      </Text>
-      {card.holder && <TimeAgo at={card.holder.since} />}
-    </Card>
   )
 }

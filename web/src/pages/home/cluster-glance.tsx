@@ -1,13 +1,14 @@
-import { Alert, SimpleGrid, Stack, Text } from '@mantine/core'
+import { Alert, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../app/trouble'
-import { largestOf, nodesQuery } from '../../api/site'
+import { clusterQuery, largestOf, nodesQuery } from '../../api/site'
 import type { Node } from '../../api/types'
 import { LoadingRows } from '../../ui/loading'
 import { Section } from '../../ui/section'
 import { formatBytes } from '../../util/format'
+import { sumsByModel } from '../../util/free-blocks'
 
 export function ClusterGlance() {
   const { t } = useTranslation('home')
@@ -17,6 +18,7 @@ export function ClusterGlance() {
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <LoadingRows rows={1} />}
       {data && <Sums nodes={data} />}
+      <FreeGpus />
     </Section>
   )
 }
@@ -62,6 +64,31 @@ function Figure({ label, value }: { label: string; value: string }) {
       <Text size="sm" c="dimmed">
         {label}
       </Text>
+    </Stack>
+  )
+}
+
+/** What is free of each model, as one asks for it. */
+function FreeGpus() {
+  const { t } = useTranslation('home')
+  const { data } = useQuery(clusterQuery)
+  const models = sumsByModel(data?.nodes ?? [])
+  if (models.length === 0) return null
+  return (
+    <Stack gap={4}>
+      <Text size="sm" fw={600}>
+        {t('free_gpus')}
+      </Text>
+      {models.map(({ model, free, all }) => (
+        <Group key={model} justify="space-between" gap="xs" wrap="nowrap">
+          <Text size="sm" className="breakable">
+            {model}
+          </Text>
+          <Text size="sm" className="numbers" style={{ whiteSpace: 'nowrap' }}>
+            {t('free_of', { free, all })}
+          </Text>
+        </Group>
+      ))}
     </Stack>
   )
 }

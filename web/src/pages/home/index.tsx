@@ -6,10 +6,11 @@ import { useTranslation } from 'react-i18next'
 import { Announcements } from '../../app/announcements'
 import { Trouble } from '../../app/trouble'
 import { instancesQuery } from '../../api/instances'
+import { jobsQuery } from '../../api/jobs'
 import { rulesQuery, textFor } from '../../api/notices'
 import { meQuery } from '../../api/session'
 import { siteQuery } from '../../api/site'
-import type { Instance } from '../../api/types'
+import type { Instance, Job } from '../../api/types'
 import { IconSettings } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { PageTitle } from '../../ui/page-title'
@@ -19,8 +20,11 @@ import { CreateButton } from '../instances/create-button'
 import { InstanceActions } from '../instances/actions'
 import { Resources } from '../instances/resources'
 import { InstanceState } from '../instances/state'
+import { JobState } from '../jobs/state'
 import { ClusterGlance } from './cluster-glance'
 import { FirstSteps } from './first-steps'
+import { NeedsMe } from './needs-me'
+import { QuotaBars } from './quotas'
 
 /** How many instances are worth the room here. */
 const SHOWN = 5
@@ -36,10 +40,15 @@ export function HomePage() {
       </Group>
       <Announcements />
       {me.role === 'admin' && <SetupCard />}
+      <NeedsMe me={me.name} />
       <FirstSteps />
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
-        <MyWork />
         <Stack>
+          <MyWork />
+          <MyJobs />
+        </Stack>
+        <Stack>
+          <QuotaBars />
           <ClusterGlance />
           <RulesSection />
         </Stack>
@@ -50,7 +59,7 @@ export function HomePage() {
 
 const OVER: readonly Instance['status']['state'][] = ['stopped', 'succeeded', 'failed']
 
-const isOver = (instance: Instance) => OVER.includes(instance.status.state)
+const isOver = (one: Instance | Job) => OVER.includes(one.status.state)
 
 /** What goes on first, then what has ended last. */
 function byInterest(instances: Instance[]): Instance[] {
@@ -90,6 +99,33 @@ function MyWork() {
       {isPending && <LoadingRows rows={2} />}
       {data?.length === 0 && <Text size="sm">{t('nothing_runs')}</Text>}
       {data && byInterest(data).map((instance) => <Work key={instance.id} instance={instance} />)}
+    </Section>
+  )
+}
+
+/** Only where there are any: not everybody has jobs. */
+function MyJobs() {
+  const { t } = useTranslation('home')
+  const { data } = useQuery(jobsQuery('own'))
+  if (!data || data.length === 0) return null
+  const shown = data.toSorted((a, b) => Number(isOver(a)) - Number(isOver(b))).slice(0, SHOWN)
+  return (
+    <Section
+      title={t('jobs')}
+      aside={
+        <Anchor component={Link} to={paths.jobs()} size="sm">
+          {t('all_jobs')}
+        </Anchor>
+      }
+    >
+      {shown.map((job) => (
+        <Group key={job.id} gap="sm" component="article" aria-label={job.name}>
+          <Anchor component={Link} to={paths.job(job)} fw={600} className="breakable">
+            {job.name}
+          </Anchor>
+          <JobState job={job} inLine />
+        </Group>
+      ))}
     </Section>
   )
 }
