@@ -297,7 +297,7 @@ fn reason(word: &str) -> Option<&'static str> {
         Reason::ImageNotLowerCase => "名称必须全部小写",
         Reason::ImageTagUnfit => "`:` 之后不是有效的标签",
         Reason::ImageDigestUnfit => "`@` 之后不是有效的摘要",
-        Reason::ImageUnreadable => "含有不允许的字符（如空格），或格式有误",
+        Reason::ImageUnreadable => "含有不允许的字符，如空格，或格式有误",
         Reason::ImageNameUnfit => "名称须由小写字母、数字、`.`、`_` 和 `-` 组成，最多 64 个字符",
         Reason::ImageTagNotAllowed => "标签须由字母、数字、`.`、`_` 和 `-` 组成，最多 128 个字符",
         Reason::ImageNotOnThisMachine => "本机没有它，而 `localhost/` 下的镜像不会被拉取",
