@@ -65,8 +65,10 @@ function hasHole(sentence: string, values: Record<string, string>): boolean {
 export function problemText(error: unknown, t: Translate): ProblemText {
   const problem = problemOf(error)
   const values = words(problem, t)
+  // A group is in use by its members, an image by what was made from it.
+  const code = problem.code === 'in_use' && 'by' in values ? 'in_use_by' : problem.code
   const line = (part: string) => {
-    const key = `errors:code.${problem.code}.${part}`
+    const key = `errors:code.${code}.${part}`
     const sentence = t(key, { defaultValue: '', skipInterpolation: true })
     return sentence === '' || hasHole(sentence, values) ? undefined : t(key, { ...values, defaultValue: '' })
   }
