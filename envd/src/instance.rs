@@ -327,6 +327,9 @@ impl<R: Runtime> Instance<R> {
                     }
                     self.start(put, &container, last).await?;
                 }
+                Phase::Created | Phase::Exited { .. } if !fits && self.world.saves.is_reading(&self.id) => {
+                    return Ok(Turn::Waiting(Observation::Starting, jittered(REMOVED_AGAIN)));
+                }
                 Phase::Created | Phase::Exited { .. } if !fits => {
                     self.make_way(put, &container, last).await?;
                 }

@@ -195,6 +195,8 @@ pub(crate) enum Phase {
 pub(crate) struct SaveSource {
     /// The directory of this machine that holds the container's changes; `None` where they are kept in another way.
     pub(crate) upper: Option<PathBuf>,
+    /// Those that hold what had changed before the container was made anew, the oldest first: changes as well.
+    pub(crate) kept: Vec<PathBuf>,
     /// Those that hold the layers of its image, the uppermost first, where they are known.
     pub(crate) lowers: Vec<PathBuf>,
     /// Its first process, if it runs.

@@ -10,9 +10,9 @@ use gateway_api::{
     quota::{Quota, QuotaLimits},
 };
 use tests::{
-    IMAGE, LIMIT, OrFail as _,
+    IMAGE, LIMIT, OrFail as _, Registry, Setup,
     engine::{self, PrivateEngine},
-    wait_until,
+    nvml, wait_until,
 };
 
 use crate::saving::{Site, saved};
@@ -139,4 +139,48 @@ async fn an_image_that_a_job_in_the_line_needs_stays() {
     assert!(said.contains("admin/later"), "{said}");
     site.world.berth(&["stop", "later", "--wait"]).await.succeeded();
     site.world.berth(&["image", "rm", "tools:1"]).await.succeeded();
+}
+
+#[tokio::test]
+async fn what_an_instance_had_before_it_got_other_cards_is_saved_by_the_same_rules() {
+    let directory = tempfile::tempdir().or_fail("make a directory");
+    let registry = Registry::start().await;
+    let nvml = Some(nvml::library(directory.path()));
+    let site = Site::start_as(registry, Setup { nvml, ..Setup::default() }).await;
+    let image = site.base.reference();
+    let create = async |name: &str| {
+        let line = ["create", name, "--image", image, "--gpus", "1", "--gpu-type", "P100", "--wait"];
+        site.world.berth(&line).await.succeeded();
+    };
+    create("train").await;
+    let canary = format!("canary-{}", rand::random::<u64>());
+    let write = format!(
+        "mkdir -p /tmp /work; echo {canary} > /tmp/a; echo 1 > /work/kept; echo 1 > /work/gone; \
+                         echo {canary} > /work/.env; rm /bin/echo"
+    );
+    site.exec("train", &write).await;
+    site.world.berth(&["stop", "train", "--wait"]).await.succeeded();
+    create("other").await;
+    site.world.berth(&["start", "train", "--wait"]).await.succeeded();
+    site.exec("train", "rm /work/gone; touch /work/new").await;
+    let told = site.world.berth(&["save", "train", "--dry-run"]).await.succeeded();
+    assert!(told.contains("/work/.env"), "secrets from before are told too: {told}");
+    let exclude = ["train", "1", "--exclude", "/work/.env", "--exclude", "/tmp"];
+    let image = site.save(&exclude).await;
+    let reference = site.pull(&image).await;
+    let look = ["run", "--rm", "--entrypoint", "sh", &reference, "-c", "ls -A /work /tmp; ls -A / /bin"];
+    let seen = engine::docker(&look);
+    assert!(seen.starts_with("/tmp:\n\n/work:\nkept\nnew\n"), "{seen}");
+    assert!(!seen.contains(".berth") && !seen.lines().any(|line| line == "echo"), "{seen}");
+    let all = site.registry.files().join("all.tar");
+    engine::docker(&["save", "--output", &all.display().to_string(), &reference]);
+    let archive = std::fs::read(&all).or_fail("read an archive");
+    assert!(!archive.windows(canary.len()).any(|window| window == canary.as_bytes()), "{canary}");
+    engine::docker(&["rmi", "--force", &reference]);
+
+    // The next save lies on this one.
+    site.exec("train", "touch /work/newer").await;
+    let again = site.save(&["train", "2", "--exclude", "/work/.env", "--exclude", "/tmp"]).await;
+    assert!(saved(&again).added_bytes < 10_000, "{again:?}");
+    assert_eq!(saved(&again).layers, saved(&image).layers + 1);
 }

@@ -25,7 +25,14 @@ impl Site {
     }
 
     pub(crate) async fn start_on(registry: Registry) -> Self {
-        let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
+        Self::start_as(registry, Setup::default()).await
+    }
+
+    /// With what else is unlike an ordinary world.
+    pub(crate) async fn start_as(registry: Registry, setup: Setup) -> Self {
+        let world =
+            World::start_with(Setup { config: format!("{}{}", setup.config, registry.config()), ..setup })
+                .await;
         let docker = SignedIn::to(&world, "admin", world.password()).await;
         Self { world, registry, base: LocalImage::busybox(), docker }
     }

@@ -15,21 +15,69 @@ use super::{
     snapshot::Snapshot,
     walk::{self, Kind, Listing},
 };
+use crate::runtime::SaveSource;
 
 /// The most paths of each kind that are told.
 const TOLD_MAX: usize = 20;
 /// How many parts of a path are summed up by: `/usr/local/lib`.
 const DEPTH: usize = 3;
 
-/// Looks through all that changed in `upper`, since `last` if there was a save.
+/// Looks through all that changed, since `last` if there was a save.
 pub(super) fn changes(
     upper: &Path,
-    lowers: &[PathBuf],
+    source: SaveSource,
     rules: &Rules,
-    mounts: Vec<String>,
     last: Option<&Snapshot>,
 ) -> Result<Changes, SaveError> {
-    let root = walk::open_root(upper)?;
+    let mut newest = of_directory(upper, &source.lowers, rules, last)?;
+    for kept in source.kept.iter().rev() {
+        let older = of_directory(kept, &source.lowers, rules, None)?;
+        newest = if newest.since == Since::Image { sum(older, newest) } else { with_packages(older, newest) };
+    }
+    Ok(Changes { mounts: shown_mounts(source.mounts), ..newest })
+}
+
+/// Both, one after the other.
+fn sum(older: Changes, newer: Changes) -> Changes {
+    let added = |one: Vec<ChangedPath>, other: Vec<ChangedPath>| {
+        let mut sums = BTreeMap::new();
+        for ChangedPath { path, bytes } in one.into_iter().chain(other) {
+            *sums.entry(path).or_default() += bytes;
+        }
+        let mut all: Vec<_> = sums.into_iter().map(|(path, bytes)| ChangedPath { path, bytes }).collect();
+        all.sort_by_key(|one: &ChangedPath| std::cmp::Reverse(one.bytes));
+        all.truncate(TOLD_MAX);
+        all
+    };
+    let mut secrets = [newer.secrets.clone(), older.secrets.clone()].concat();
+    secrets.sort();
+    secrets.dedup();
+    secrets.truncate(TOLD_MAX);
+    let newer = Changes {
+        files: older.files + newer.files,
+        bytes: older.bytes + newer.bytes,
+        deleted: older.deleted + newer.deleted,
+        largest: added(older.largest.clone(), newer.largest),
+        excluded: added(older.excluded.clone(), newer.excluded),
+        secrets,
+        ..newer
+    };
+    with_packages(older, newer)
+}
+
+fn with_packages(older: Changes, newer: Changes) -> Changes {
+    let mut packages = older.packages;
+    packages::add(&mut packages, newer.packages);
+    Changes { packages, ..newer }
+}
+
+fn of_directory(
+    directory: &Path,
+    lowers: &[PathBuf],
+    rules: &Rules,
+    last: Option<&Snapshot>,
+) -> Result<Changes, SaveError> {
+    let root = walk::open_root(directory)?;
     let listing = walk::walk(&root, rules, true)?;
     let on_top = last.and_then(|last| last.difference(&listing));
     let since = if on_top.is_some() { Since::LastSave } else { Since::Image };
@@ -52,7 +100,7 @@ pub(super) fn changes(
         bytes: content_bytes(&listing, &difference),
         deleted: count(|kind| kind == Kind::Gone) + difference.gone.len() as u64,
         largest: largest(sums),
-        mounts: shown_mounts(mounts),
+        mounts: Vec::new(),
         excluded: largest(excluded(&listing)),
         packages: packages::packages(&root, &listing, lowers),
         secrets: secrets.take(TOLD_MAX).map(|found| shown(&found.path)).collect(),

@@ -4,12 +4,13 @@ use std::{
     fs::File,
     io::{self, BufWriter},
     os::fd::OwnedFd,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
 };
 
 use envd_api::save::{PutSave, SaveState, SavedImage};
+use gateway_api::packages::Packages;
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -51,6 +52,7 @@ pub(super) struct Job<R> {
 /// What the container is read with, off the threads that everyone shares.
 struct Reading {
     upper: PathBuf,
+    kept: Vec<PathBuf>,
     lowers: Vec<PathBuf>,
     pid: Option<u32>,
     rules: Rules,
@@ -93,13 +95,14 @@ impl<R: Runtime> Job<R> {
     async fn read(&self) -> Result<Written, SaveError> {
         self.state.send_replace(SaveState::Looking);
         let container = self.container().await?;
-        let SaveSource { upper, lowers, pid, mounts, base } =
+        let SaveSource { upper, kept, lowers, pid, mounts, base } =
             self.world.runtime.save_source(&container).await?;
         let upper = upper.ok_or(SaveError::NoUpper)?;
         let rules = Rules::new(&mounts, &self.request.exclude)?;
         let earlier = self.earlier(&container.id, base.diff_ids.len()).await?;
         let reading = Reading {
             upper,
+            kept,
             lowers,
             pid,
             rules,
@@ -151,7 +154,8 @@ impl<R: Runtime> Job<R> {
 
     async fn push_layers(&self, written: &Written) -> Result<Vec<Blob>, SaveError> {
         let PutSave { repository, .. } = &self.request;
-        let total_bytes = written.layer.as_ref().map_or(0, |layer| layer.size_bytes);
+        let new = self.new_layers(written);
+        let total_bytes = new.iter().map(|(blob, ..)| blob.size_bytes).sum();
         self.state.send_replace(SaveState::Pushing { done_bytes: 0, total_bytes });
         let (registry, journals) = (&self.registry, &self.journals);
         let base = base::ensure(&self.world, registry, journals, &self.journal, repository, &written.base);
@@ -162,20 +166,30 @@ impl<R: Runtime> Job<R> {
                 found.ok_or_else(|| SaveError::Engine("a layer of an earlier save is gone".to_owned()))?,
             );
         }
-        if let Some(layer) = &written.layer {
+        let mut before = 0;
+        for (layer, file, _) in new {
             if !registry.has_blob(repository, &layer.digest).await? {
                 let state = self.state.clone();
                 let progress = move |done_bytes| {
-                    state.send_replace(SaveState::Pushing { done_bytes, total_bytes });
+                    state.send_replace(SaveState::Pushing { done_bytes: before + done_bytes, total_bytes });
                 };
-                let blob = self.journal.blob();
-                let push = registry.push_file(repository, &blob, &layer.digest, layer.size_bytes, progress);
+                let push = registry.push_file(repository, &file, &layer.digest, layer.size_bytes, progress);
                 self.unless_cancelled(async { Ok(push.await?) }).await?;
             }
+            before += layer.size_bytes;
             journals.note(&Known { blob: layer.clone(), repository: repository.clone() })?;
-            layers.push(layer.clone());
+            layers.push(layer);
         }
         Ok(layers)
+    }
+
+    /// The layers that are whole in the journal: each with its file and its bytes before compression, the lowest first.
+    fn new_layers(&self, written: &Written) -> Vec<(Blob, PathBuf, u64)> {
+        let kept = written.kept.iter().enumerate();
+        let kept =
+            kept.map(|(number, (blob, raw_bytes))| (blob.clone(), self.journal.kept(number), *raw_bytes));
+        let own = written.layer.iter().map(|blob| (blob.clone(), self.journal.blob(), written.raw_bytes));
+        kept.chain(own).collect()
     }
 
     async fn unless_cancelled<T>(
@@ -209,7 +223,7 @@ impl<R: Runtime> Job<R> {
         let bundle = Bundle {
             config: config.clone(),
             layers: layers.to_vec(),
-            blob: written.layer.as_ref().map(|_| (self.journal.blob(), written.raw_bytes)),
+            new: self.new_layers(written),
             reference: format!("{}/{repository}:{tag}", self.registry.address()),
         };
         let (archive, fill) = load::archive(bundle);
@@ -233,7 +247,7 @@ impl<R: Runtime> Job<R> {
             digest: manifest.digest.clone(),
             config: config.digest.clone(),
             size_bytes: layers.iter().map(|layer| layer.size_bytes).sum(),
-            added_bytes: written.layer.as_ref().map_or(0, |layer| layer.size_bytes),
+            added_bytes: self.new_layers(&written).iter().map(|(blob, ..)| blob.size_bytes).sum(),
             layers: u32::try_from(layers.len()).unwrap_or(u32::MAX),
             frozen_ms: written.frozen_ms,
             packages: written.packages,
@@ -254,19 +268,22 @@ impl Reading {
         let root = walk::open_root(&self.upper)?;
         let (begun, listing, frozen_ms) = self.list(&root)?;
         let (difference, earlier) = self.difference(&listing);
+        let (kept, mut packages) = self.kept(earlier.is_none())?;
+        packages::add(&mut packages, packages::packages(&root, &listing, &self.lowers));
         let mut written = Written {
             layer: None,
             raw_bytes: 0,
+            kept,
             base: self.base.clone(),
-            earlier,
+            earlier: earlier.unwrap_or_default(),
             container: self.container.clone(),
             created: Timestamp::now(),
             frozen_ms,
-            packages: packages::packages(&root, &listing, &self.lowers),
+            packages,
         };
         let mut snapshot = Snapshot::of(&listing, begun);
         if !difference.is_empty() {
-            let (blob, raw_bytes, gone) = self.pack(&root, &listing, &difference)?;
+            let (blob, raw_bytes, gone) = self.pack(&self.journal.blob(), &root, &listing, &difference)?;
             (written.layer, written.raw_bytes) = (Some(blob), raw_bytes);
             // What was away for a moment may be back unchanged: the next save must not take it for saved.
             for path in &gone {
@@ -275,6 +292,23 @@ impl Reading {
         }
         snapshot.write(&self.journal.files())?;
         Ok(written)
+    }
+
+    /// What had changed before the container was made anew, by the same rules; as layers if these are `wanted`, and not
+    /// in an earlier save.
+    fn kept(&self, wanted: bool) -> Result<(Vec<(Blob, u64)>, Packages), SaveError> {
+        let (mut layers, mut all) = (Vec::new(), Packages::default());
+        for (number, directory) in self.kept.iter().enumerate() {
+            let root = walk::open_root(directory)?;
+            let listing = walk::walk(&root, &self.rules, false)?;
+            packages::add(&mut all, packages::packages(&root, &listing, &self.lowers));
+            if wanted {
+                let file = self.journal.kept(number);
+                let (blob, raw_bytes, _) = self.pack(&file, &root, &listing, &Snapshot::all(&listing))?;
+                layers.push((blob, raw_bytes));
+            }
+        }
+        Ok((layers, all))
     }
 
     /// Lists the files as they are at one moment, when that can be done quickly enough. The first walk only brings what
@@ -294,16 +328,18 @@ impl Reading {
         Ok((begun, listing?, u64::try_from(frozen.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    fn difference(&self, listing: &Listing) -> (Difference, Vec<Blob>) {
+    /// What a layer has to say, and the layers of earlier saves that it lies on, if it does.
+    fn difference(&self, listing: &Listing) -> (Difference, Option<Vec<Blob>>) {
         let on_top = self
             .earlier
             .as_ref()
-            .and_then(|(last, snapshot)| Some((snapshot.difference(listing)?, last.layers.clone())));
-        on_top.unwrap_or_else(|| (Snapshot::all(listing), Vec::new()))
+            .and_then(|(last, snapshot)| Some((snapshot.difference(listing)?, Some(last.layers.clone()))));
+        on_top.unwrap_or_else(|| (Snapshot::all(listing), None))
     }
 
     fn pack(
         &self,
+        file: &Path,
         root: &OwnedFd,
         listing: &Listing,
         difference: &Difference,
@@ -328,7 +364,7 @@ impl Reading {
                 .send_replace(SaveState::Packing { done_bytes: done_bytes.min(total_bytes), total_bytes });
             Ok(())
         };
-        let packer = Packer::new(BufWriter::new(File::create(self.journal.blob())?))?;
+        let packer = Packer::new(BufWriter::new(File::create(file)?))?;
         let (packer, gone) = Layer::new(packer, root, progress).write(listing, difference)?;
         let (out, done) = packer.finish()?;
         out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;

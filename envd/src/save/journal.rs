@@ -40,6 +40,10 @@ pub(super) struct Written {
     /// `None` if nothing has changed since the layers below.
     pub(super) layer: Option<Blob>,
     pub(super) raw_bytes: u64,
+    /// What lies below it and is whole in the journal too, with its bytes before compression: what had changed before
+    /// the container was made anew.
+    #[serde(default)]
+    pub(super) kept: Vec<(Blob, u64)>,
     pub(super) base: BaseImage,
     /// Layers of earlier saves of the same container, on top of the base's.
     pub(super) earlier: Vec<Blob>,
@@ -134,6 +138,11 @@ impl Journal {
 
     pub(super) fn blob(&self) -> PathBuf {
         self.path("blob")
+    }
+
+    /// The layer at that place among what was kept.
+    pub(super) fn kept(&self, number: usize) -> PathBuf {
+        self.path(&format!("kept-{number}"))
     }
 
     pub(super) fn files(&self) -> PathBuf {

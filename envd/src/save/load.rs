@@ -1,4 +1,4 @@
-//! Telling the engine of a saved image without a download: it gets the config and the one new layer, and has the rest.
+//! Telling the engine of a saved image without a download: it gets the config and the new layers, and has the rest.
 
 use std::{
     fs::File,
@@ -21,9 +21,9 @@ const AHEAD: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub(super) struct Bundle {
     pub(super) config: Document,
-    /// All layers; of the last one the content is in `blob`.
     pub(super) layers: Vec<Blob>,
-    pub(super) blob: Option<(PathBuf, u64)>,
+    /// Those that the engine lacks: each with its file and its bytes before compression.
+    pub(super) new: Vec<(Blob, PathBuf, u64)>,
     pub(super) reference: String,
 }
 
@@ -44,9 +44,9 @@ fn fill(bundle: &Bundle, out: SyncIoBridge<DuplexStream>) -> io::Result<()> {
     let names: Vec<_> = bundle.layers.iter().map(name).collect();
     let manifest = json!([{ "Config": config, "RepoTags": [bundle.reference], "Layers": names }]).to_string();
     add(&mut archive, "manifest.json", manifest.len() as u64, manifest.as_bytes())?;
-    if let (Some((blob, raw_bytes)), Some(last)) = (&bundle.blob, bundle.layers.last()) {
-        let layer = MultiGzDecoder::new(BufReader::new(File::open(blob)?));
-        add(&mut archive, &name(last), *raw_bytes, layer)?;
+    for (blob, file, raw_bytes) in &bundle.new {
+        let layer = MultiGzDecoder::new(BufReader::new(File::open(file)?));
+        add(&mut archive, &name(blob), *raw_bytes, layer)?;
     }
     let mut out = archive.into_inner()?;
     out.flush()?;

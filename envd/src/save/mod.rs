@@ -281,14 +281,14 @@ impl Saves {
         let _look = self.looks.acquire().await;
         let container = world.runtime.find(instance).await?.ok_or(SaveError::InstanceGone)?;
         let source = world.runtime.save_source(&container).await?;
-        let upper = source.upper.ok_or(SaveError::NoUpper)?;
+        let upper = source.upper.clone().ok_or(SaveError::NoUpper)?;
         let rules = rules::Rules::new(&source.mounts, exclude)?;
         let last = self.journals.last(instance);
         let is_same = last.is_some_and(|last| last.container == container.id && last.exclude == exclude);
         let files = is_same.then(|| self.journals.last_path(instance).with_extension("files"));
         let look = move || {
             let last = files.and_then(|files| snapshot::Snapshot::read(&files).ok());
-            changes::changes(&upper, &source.lowers, &rules, source.mounts, last.as_ref())
+            changes::changes(&upper, source, &rules, last.as_ref())
         };
         world.tasks.blocking(look).await.unwrap_or_else(|| Err(io::Error::other("it panicked").into()))
     }

@@ -43,6 +43,19 @@ pub(super) fn packages(root: &OwnedFd, listing: &Listing, lowers: &[PathBuf]) ->
     all
 }
 
+/// Adds what was found in newer changes: they say last what apt has installed, and which version of a package it is.
+pub(super) fn add(all: &mut Packages, newer: Packages) {
+    if !newer.apt.is_empty() || !newer.removed.is_empty() {
+        (all.apt, all.removed) = (newer.apt, newer.removed);
+    }
+    for (all, newer) in [(&mut all.pip, newer.pip), (&mut all.conda, newer.conda)] {
+        all.retain(|one| !newer.iter().any(|other| (&other.name, &other.at) == (&one.name, &one.at)));
+        all.extend(newer);
+        all.sort_unstable();
+        all.truncate(TOLD_MAX);
+    }
+}
+
 fn dpkg(now: &BTreeMap<String, String>, before: &BTreeMap<String, String>) -> (Vec<Package>, Vec<String>) {
     let new = now.iter().filter(|(name, version)| before.get(*name) != Some(version));
     let new = new.map(|(name, version)| Package { name: name.clone(), version: version.clone(), at: None });

@@ -16,6 +16,8 @@ use crate::runtime::{
 };
 
 const OUR_LABELS: &str = "berth.";
+/// On an image of a container: how many of its layers are of the image that the container was first made from.
+const BASE_LAYERS: &str = "berth.base-layers";
 /// The storage driver whose way of keeping changes is understood.
 const OVERLAY: &str = "overlay2";
 /// The most that removing a name may take, with the layers that only it held.
@@ -40,8 +42,17 @@ pub(super) async fn source(engine: &Engine, container: &Container) -> Result<Sav
     let state = found.state.as_ref();
     let pid = state.filter(|state| state.running == Some(true)).and_then(|state| state.pid);
     let pid = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|&pid| pid > 0);
-    let (upper, lowers) = directories(found);
-    Ok(SaveSource { upper, lowers, pid, mounts, base: base(image)? })
+    let (upper, mut lowers) = directories(found);
+    let first = base_layers(&image);
+    let mut base = base(image)?;
+    let kept = base.diff_ids.split_off(first.unwrap_or(usize::MAX).min(base.diff_ids.len())).len();
+    // The uppermost of them is the engine's own.
+    let kept = lowers.drain(1.min(lowers.len())..(1 + kept).min(lowers.len())).rev().collect();
+    Ok(SaveSource { upper, kept, lowers, pid, mounts, base })
+}
+
+fn base_layers(image: &ImageInspect) -> Option<usize> {
+    image.config.as_ref()?.labels.as_ref()?.get(BASE_LAYERS)?.parse().ok()
 }
 
 /// Where a container's changes are, and below them the layers of its image.
@@ -141,7 +152,6 @@ pub(super) async fn load(
     }
 }
 
-/// Takes a name away from an image, and the image with it if it has no other and nobody uses it.
 /// An image of what is in a container that does not run.
 pub(super) async fn keep(engine: &Engine, container: &Container) -> Result<ImageId, RuntimeError> {
     let image = engine
@@ -149,7 +159,12 @@ pub(super) async fn keep(engine: &Engine, container: &Container) -> Result<Image
             docker.inspect_image(&container.image.0).await
         })
         .await?;
-    let of = image.and_then(|image| image.config).unwrap_or_default();
+    let image = image.unwrap_or_default();
+    let layers = image.root_fs.as_ref().and_then(|root| root.layers.as_ref()).map(Vec::len);
+    let first = base_layers(&image).or(layers);
+    let of = image.config.unwrap_or_default();
+    let mut labels = of.labels.unwrap_or_default();
+    labels.extend(first.map(|layers| (BASE_LAYERS.to_owned(), layers.to_string())));
     // What is left out here the engine takes from the container.
     let config = ContainerConfig {
         user: of.user,
@@ -157,7 +172,7 @@ pub(super) async fn keep(engine: &Engine, container: &Container) -> Result<Image
         working_dir: of.working_dir,
         entrypoint: Some(of.entrypoint.unwrap_or_default()),
         cmd: of.cmd,
-        labels: of.labels,
+        labels: Some(labels),
         ..ContainerConfig::default()
     };
     let options = CommitContainerOptionsBuilder::new().container(&container.id).pause(false).build();
@@ -169,6 +184,7 @@ pub(super) async fn keep(engine: &Engine, container: &Container) -> Result<Image
     Ok(ImageId(made.id))
 }
 
+/// Takes a name away from an image, and the image with it if it has no other and nobody uses it.
 pub(super) async fn untag(engine: &Engine, reference: &str) -> Result<(), RuntimeError> {
     let options = RemoveImageOptionsBuilder::new().force(false).noprune(false).build();
     engine
