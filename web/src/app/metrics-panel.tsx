@@ -37,6 +37,9 @@ interface Plot {
   format: (value: number) => string
 }
 
+/** A scale of nothing at all would say the same number at each of its marks. */
+const LEAST_RATE = 1024
+
 const rate = (bytes: number) => `${formatBytes(bytes)}/s`
 
 function plotsFor({ cpus, memoryBytes, gpus }: Props['limits']): Plot[] {
@@ -45,8 +48,8 @@ function plotsFor({ cpus, memoryBytes, gpus }: Props['limits']): Plot[] {
     { key: 'gpu_memory', measures: ['gpu_memory_bytes'], format: formatBytes },
     { key: 'cpu', measures: ['cpus'], most: cpus, format: (value) => String(Number(value.toFixed(2))) },
     { key: 'memory', measures: ['memory_bytes'], most: memoryBytes, format: formatBytes },
-    { key: 'disk', measures: ['disk_read_bytes', 'disk_written_bytes'], format: rate },
-    { key: 'network', measures: ['received_bytes', 'sent_bytes'], format: rate },
+    { key: 'disk', measures: ['disk_read_bytes', 'disk_written_bytes'], most: LEAST_RATE, format: rate },
+    { key: 'network', measures: ['received_bytes', 'sent_bytes'], most: LEAST_RATE, format: rate },
   ]
   return gpus > 0 ? plots : plots.slice(2)
 }
