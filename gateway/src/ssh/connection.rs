@@ -40,6 +40,7 @@ pub(super) struct Shared {
     pub(super) local: Option<SocketAddr>,
     pub(super) origin: Origin,
     pub(super) pressure: Pressure,
+    backlogs: Arc<Backlogs>,
     pub(super) channels: Arc<tokio::sync::Semaphore>,
     /// The connection is over.
     pub(super) over: CancellationToken,
@@ -56,7 +57,7 @@ pub(super) struct Signed {
 }
 
 impl Shared {
-    fn new(app: Arc<App>, peer: SocketAddr, local: Option<SocketAddr>) -> Self {
+    fn new(app: Arc<App>, peer: SocketAddr, local: Option<SocketAddr>, backlogs: Arc<Backlogs>) -> Self {
         let request_id = format!("ssh_{:016x}", rand::random::<u64>());
         Self {
             app,
@@ -64,6 +65,7 @@ impl Shared {
             local,
             origin: Origin { source: peer.ip().to_canonical(), request_id },
             pressure: Pressure::default(),
+            backlogs,
             channels: Arc::new(tokio::sync::Semaphore::new(CHANNELS_MAX)),
             over: CancellationToken::new(),
             signed: OnceLock::new(),
@@ -110,6 +112,8 @@ impl Shared {
     }
 
     pub(super) fn sign(&self, signed: Signed) -> bool {
+        // Before a channel can be opened.
+        self.pressure.is_of(self.backlogs.of(&signed.caller.user.home));
         self.signed.set(signed).is_ok()
     }
 
@@ -144,7 +148,7 @@ pub(super) async fn run(
     backlogs: Arc<Backlogs>,
 ) {
     let _ = stream.set_nodelay(true);
-    let shared = Arc::new(Shared::new(Arc::clone(&app), peer, stream.local_addr().ok()));
+    let shared = Arc::new(Shared::new(Arc::clone(&app), peer, stream.local_addr().ok(), backlogs));
     let _over = shared.over.clone().drop_guard();
     let (tell, signed_in) = oneshot::channel();
     let wire = Wire::new(stream, &shared.over);
@@ -169,7 +173,6 @@ pub(super) async fn run(
         return shared.note_refused_key().await;
     };
     place.known();
-    shared.pressure.is_of(backlogs.of(&signed.caller.user.home));
     let handle = session.handle();
     let open = match app.live.open(&signed.caller, Kind::Ssh) {
         Ok(open) => open,

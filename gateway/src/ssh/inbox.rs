@@ -60,6 +60,8 @@ pub(super) struct Pressure {
 struct Level {
     bytes: AtomicUsize,
     relieved: Notify,
+    /// What it counts towards as well, from its first byte to its last.
+    of_user: Option<Arc<AtomicUsize>>,
 }
 
 /// What arrived on one channel.
@@ -158,26 +160,26 @@ impl Pressure {
     fn levels(&self) -> MutexGuard<'_, HashMap<u32, Arc<Level>>> {
         self.levels.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn put_on(&self, level: &Level, bytes: usize) {
-        level.bytes.fetch_add(bytes, Ordering::Relaxed);
-        if let Some(held) = self.of_user.get() {
-            held.fetch_add(bytes, Ordering::Relaxed);
-        }
-    }
-
-    fn take_off(&self, level: &Level, bytes: usize) {
-        level.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        if let Some(held) = self.of_user.get() {
-            held.fetch_sub(bytes, Ordering::Relaxed);
-        }
-        level.relieved.notify_one();
-    }
 }
 
 impl Level {
     fn behind(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn put_on(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(held) = &self.of_user {
+            held.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn take_off(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(held) = &self.of_user {
+            held.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        self.relieved.notify_one();
     }
 }
 
@@ -185,7 +187,7 @@ impl Level {
 
 impl<'a> Inbox<'a> {
     pub(super) fn new(pressure: &'a Pressure, channel: u32) -> Self {
-        let level = Arc::<Level>::default();
+        let level = Arc::new(Level { of_user: pressure.of_user.get().cloned(), ..Level::default() });
         pressure.levels().insert(channel, Arc::clone(&level));
         Self { pressure, channel, level, queue: Mutex::default(), arrived: Notify::new() }
     }
@@ -201,7 +203,7 @@ impl<'a> Inbox<'a> {
             match message {
                 ChannelMsg::Data { data } if data.is_empty() => {}
                 ChannelMsg::Data { data } => {
-                    self.pressure.put_on(&self.level, cost(&data));
+                    self.level.put_on(cost(&data));
                     self.put(Input::Data(data));
                 }
                 ChannelMsg::Eof if ended => {}
@@ -224,7 +226,7 @@ impl<'a> Inbox<'a> {
         loop {
             if let Some(input) = self.queue().pop_front() {
                 if let Input::Data(data) = &input {
-                    self.pressure.take_off(&self.level, cost(data));
+                    self.level.take_off(cost(data));
                 }
                 return input;
             }
@@ -235,7 +237,7 @@ impl<'a> Inbox<'a> {
     /// Gives back what was taken and is for somebody else: it comes first again.
     pub(super) fn put_back(&self, data: Bytes) {
         if !data.is_empty() {
-            self.pressure.put_on(&self.level, cost(&data));
+            self.level.put_on(cost(&data));
             self.queue().push_front(Input::Data(data));
             self.arrived.notify_one();
         }
@@ -262,7 +264,7 @@ impl Drop for Inbox<'_> {
     fn drop(&mut self) {
         let left =
             self.queue().iter().map(|input| if let Input::Data(data) = input { cost(data) } else { 0 }).sum();
-        self.pressure.take_off(&self.level, left);
+        self.level.take_off(left);
         let mut levels = self.pressure.levels();
         // The number may be another channel's already.
         if levels.get(&self.channel).is_some_and(|level| Arc::ptr_eq(level, &self.level)) {
@@ -329,6 +331,14 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_user_holds_is_bounded_over_all_connections() {
+        // What arrived before it was known whose it is does not count, nor does its end.
+        let early = Pressure::default();
+        let inbox = Inbox::new(&early, 1);
+        send(&inbox, 10);
+        early.is_of(Arc::default());
+        drop(inbox);
+        assert_eq!(early.held(), 0);
+
         let (backlogs, user) = (Backlogs::default(), "alice");
         let connections = [Pressure::default(), Pressure::default()];
         for connection in &connections {
