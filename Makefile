@@ -63,8 +63,8 @@ test-long: docker build images test-packages ## the tests that take long: kills,
 	$(call step,test: fifty kills during saves)
 	@export BERTH_BIN="$(CURDIR)/bin" BERTH_SAVE_ROUNDS=$${BERTH_SAVE_ROUNDS:-50}; \
 	cargo test --release --workspace --test e2e -- save::a_save_survives --nocapture
-	$(call step,test: ten thousand spoilt packets, ten gigabytes by SFTP)
-	@export BERTH_BIN="$(CURDIR)/bin" BERTH_SSH_ROUNDS=$${BERTH_SSH_ROUNDS:-10000} BERTH_SSH_MIB=$${BERTH_SSH_MIB:-10240}; \
+	$(call step,test: ten thousand spoilt packets, a hundred thousand channels, ten gigabytes by SFTP)
+	@export BERTH_BIN="$(CURDIR)/bin" BERTH_SSH_ROUNDS=$${BERTH_SSH_ROUNDS:-10000} BERTH_SSH_CHANNELS=$${BERTH_SSH_CHANNELS:-100000} BERTH_SSH_MIB=$${BERTH_SSH_MIB:-10240}; \
 	cargo test --release --workspace --test e2e -- ssh_bad::spoilt ssh_bad::channels ssh_load:: --test-threads 1 --nocapture
 	$(call step,test: ten thousand odd requests)
 	@deploy/up/packages.sh python3-venv

@@ -30,6 +30,7 @@ mod ssh_bad;
 mod ssh_clients;
 mod ssh_load;
 mod ssh_waiting;
+mod ssh_ways;
 mod task_logs;
 mod tasks;
 mod terminals;

@@ -283,16 +283,16 @@ async fn those_who_say_nothing_keep_nobody_out() {
     is_unharmed(&laptop).await;
 }
 
-/// How many packets are spoilt, and how many channels are opened.
-fn rounds(usual: &str) -> String {
-    std::env::var("BERTH_SSH_ROUNDS").unwrap_or_else(|_| usual.to_owned())
+/// How many rounds, as the variable says, else as usual.
+fn rounds(variable: &str, usual: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| usual.to_owned())
 }
 
 #[tokio::test]
 async fn spoilt_packets_harm_only_their_connection() {
     let world = world().await;
     let laptop = Laptop::with_key(&world).await;
-    laptop.python("spoilt_packets.py", &["train", &rounds("300")]).await.succeeded();
+    laptop.python("spoilt_packets.py", &["train", &rounds("BERTH_SSH_ROUNDS", "300")]).await.succeeded();
     is_unharmed(&laptop).await;
 }
 
@@ -300,7 +300,7 @@ async fn spoilt_packets_harm_only_their_connection() {
 async fn channels_are_bounded() {
     let world = world().await;
     let laptop = Laptop::with_key(&world).await;
-    laptop.python("many_channels.py", &["train", &rounds("2000")]).await.succeeded();
+    laptop.python("many_channels.py", &["train", &rounds("BERTH_SSH_CHANNELS", "2000")]).await.succeeded();
     is_unharmed(&laptop).await;
 }
 

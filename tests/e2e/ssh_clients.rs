@@ -59,6 +59,8 @@ async fn walk(kind: &Kind) {
     std::fs::write(laptop.path("up"), &content).or_fail("write a file");
 
     openssh(kind, &laptop, &content).await;
+    let prefix = if kind.shell { "" } else { "/busybox " };
+    crate::ssh_ways::walk(&laptop, prefix, &content).await;
     rsync(&laptop, &content).await;
     putty(kind, &world, &laptop, &content).await;
     dropbear(kind, &world, &laptop).await;

@@ -118,6 +118,11 @@ impl<'a> Laptop<'a> {
         options
     }
 
+    /// The port of the door, as clients are told it.
+    pub fn port(&self) -> String {
+        self.world.ssh_port().to_string()
+    }
+
     /// `user+instance@127.0.0.1`
     pub fn address(&self, instance: &str) -> String {
         format!("{}+{instance}@127.0.0.1", self.user)

@@ -1,0 +1,94 @@
+//! Terminals, forwards both ways, key agents, shared connections, new keys and compression, whatever the image holds:
+//! what listens inside is the forward of another client, so that no image needs a program for it.
+
+use std::{
+    io::Write as _,
+    os::unix::net::UnixListener,
+    process::{Command, Stdio},
+};
+
+use tests::{LIMIT, Laptop, OrFail as _, Talk, wait_until};
+
+const ANSWER: &str = "from the laptop\n";
+
+/// Goes all ways into `train`. `prefix` is what stands before a command where there is no shell to find it.
+pub(crate) async fn walk(laptop: &Laptop<'_>, prefix: &str, content: &[u8]) {
+    let command = |command: &str| format!("{prefix}{command}");
+    laptop.ssh_with("train", &["-tt"], &[&command("test -t 0")], b"").await.succeeded();
+    laptop.ssh_with("train", &["-T"], &[&command("test -t 0")], b"").await.ended(1);
+    agent(laptop, prefix).await;
+    forwards(laptop, &command("true")).await;
+
+    let mut sftp = Command::new("sftp");
+    sftp.args(["-q", "-C", "-o", "RekeyLimit=256K"]).args(laptop.key_options()).current_dir(laptop.folder());
+    sftp.args(["-b", "-", "-P", &laptop.port()]).arg(laptop.address("train"));
+    laptop.run(sftp, b"put up /userhome/rekeyed\nget /userhome/rekeyed rekeyed\n").await.succeeded();
+    assert!(std::fs::read(laptop.path("rekeyed")).or_fail("read a file") == content, "with new keys");
+}
+
+/// A key agent goes along where there is a place for its socket, and the session goes on where there is none.
+async fn agent(laptop: &Laptop<'_>, prefix: &str) {
+    let socket = laptop.path("keys");
+    let mut agent = Command::new("ssh-agent");
+    agent.args(["-D", "-a"]).arg(&socket);
+    let _agent = Talk::start(agent);
+    wait_until("the agent listens", LIMIT, async || socket.exists().then_some(())).await;
+    let mut ssh = Command::new("ssh");
+    // The first value of an option counts.
+    let identity = format!("IdentityAgent={}", socket.display());
+    ssh.args(["-o", &identity]).args(laptop.ssh_as("admin+train", &["-A"]).get_args());
+    ssh.arg(if prefix.is_empty() {
+        "test -S \"$SSH_AUTH_SOCK\"".to_owned()
+    } else {
+        format!("{prefix}true")
+    });
+    ssh.env("SSH_AUTH_SOCK", &socket);
+    laptop.run(ssh, b"").await.succeeded();
+}
+
+/// From a port and a socket inside to the laptop, and from the laptop to that port and that socket.
+async fn forwards(laptop: &Laptop<'_>, nothing: &str) {
+    let (home, control) = (laptop.path("answers"), laptop.path("shared"));
+    let listener = UnixListener::bind(&home).or_fail("listen");
+    // It ends with the test.
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _or_gone = stream.write_all(ANSWER.as_bytes());
+        }
+    });
+    let (control_text, home) = (control.display().to_string(), home.display().to_string());
+    let options = [
+        "-N",
+        "-M",
+        "-S",
+        &control_text,
+        "-R",
+        &format!("7001:{home}"),
+        "-R",
+        &format!("/userhome/there.sock:{home}"),
+        "-o",
+        "ExitOnForwardFailure=yes",
+    ];
+    let _master = Talk::start(laptop.ssh_as("admin+train", &options));
+    wait_until("the connection is shared", LIMIT, async || control.exists().then_some(())).await;
+    laptop.ssh_with("train", &["-S", &control_text], &[nothing], b"").await.succeeded();
+    let answered = wait_until("the port inside answers", LIMIT, async || {
+        let mut through = laptop.ssh_as("admin+train", &["-W", "127.0.0.1:7001"]);
+        through.stdin(Stdio::null());
+        Some(laptop.run(through, b"").await.stdout).filter(|answer| !answer.is_empty())
+    })
+    .await;
+    assert_eq!(answered, ANSWER);
+    let near = laptop.path("near");
+    let local = format!("{}:/userhome/there.sock", near.display());
+    let _local = Talk::start(laptop.ssh_as("admin+train", &["-N", "-L", &local]));
+    let answered = wait_until("the socket inside answers", LIMIT, async || {
+        let mut stream = std::os::unix::net::UnixStream::connect(&near).ok()?;
+        stream.set_read_timeout(Some(LIMIT)).or_fail("set a limit");
+        let mut answer = String::new();
+        let _or_reset = std::io::Read::read_to_string(&mut stream, &mut answer);
+        Some(answer).filter(|answer| !answer.is_empty())
+    })
+    .await;
+    assert_eq!(answered, ANSWER);
+}
