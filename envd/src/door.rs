@@ -45,6 +45,9 @@ pub(crate) struct Start {
     /// The image that holds what was in an earlier container of this instance: it is nobody else's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kept: Option<String>,
+    /// The boot of this machine that it was made in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) boot: Option<String>,
     /// Set before the container is stopped for the room that its files take, so that it stays stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) over_limit: Option<OverLimit>,
@@ -120,6 +123,18 @@ impl Start {
             && self.container == container.id
             && (container.is_running() || self.before != container.last_start)
     }
+
+    /// Whether the machine was started anew since, which `exit_code` is the trace of: the engine's own word for a
+    /// container that was gone when it came back, or the signal of an orderly end.
+    pub(crate) fn ended_with_the_machine(&self, exit_code: i32) -> bool {
+        const BY_THE_MACHINE: [i32; 3] = [255, 128 + 9, 128 + 15];
+        BY_THE_MACHINE.contains(&exit_code) && self.boot.is_some() && self.boot != boot()
+    }
+}
+
+/// The name that the kernel gives to the time since this machine was started.
+pub(crate) fn boot() -> Option<String> {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -168,6 +183,7 @@ mod tests {
             before: "never".to_owned(),
             image: None,
             kept: None,
+            boot: Some("first".to_owned()),
             over_limit: None,
             over_before: None,
         };
@@ -178,6 +194,8 @@ mod tests {
         assert!(!start.was_made(&container(&id, Phase::Created, "never"), 2));
         assert!(start.was_made(&container(&id, ended.clone(), "at noon"), 2));
         assert!(!start.was_made(&container(&id, ended, "at noon"), 3));
+        assert!(start.ended_with_the_machine(255) && !start.ended_with_the_machine(1));
+        assert!(!Start { boot: boot(), ..start }.ended_with_the_machine(255));
     }
 
     #[test]

@@ -26,7 +26,7 @@ use tracing::{info, warn};
 
 use self::trouble::{Crashes, Trouble, back_off, failed, jittered};
 use crate::{
-    door::{OverLimit, Start},
+    door::{OverLimit, Start, boot},
     node::{PutError, World},
     runtime::{
         Bind, Container, Defaults, ImageId, Launch, NO_CARDS, Phase, Progress, Runtime, RuntimeError,
@@ -314,6 +314,13 @@ impl<R: Runtime> Instance<R> {
                     let failure = Failure::OverDiskLimit;
                     return Ok(Turn::Settled(Observation::Failed { failure, message, retrying: false }));
                 }
+                Phase::Exited { exit_code, .. }
+                    if is_started
+                        && put.spec.task
+                        && last.as_ref().is_some_and(|last| last.ended_with_the_machine(exit_code)) =>
+                {
+                    return Err(Trouble::Lost);
+                }
                 Phase::Exited { .. } if is_started && !put.spec.command.is_empty() => {
                     return Ok(Turn::Settled(observation(&container.phase)));
                 }
@@ -537,6 +544,7 @@ impl<R: Runtime> Instance<R> {
             before: container.last_start.clone(),
             image: Some(container.image.0.clone()),
             kept: last.as_ref().and_then(|last| last.kept.clone()),
+            boot: boot(),
             over_limit: None,
             over_before: last.and_then(|last| last.over_limit.map(|over| over.bytes).or(last.over_before)),
         };

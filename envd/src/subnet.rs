@@ -4,8 +4,9 @@ use std::{fs, io, net::Ipv4Addr};
 
 use ipnet::Ipv4Net;
 
-/// 64 addresses for each user. The engine's own choice would be used up after some thirty networks.
-pub(crate) const PREFIX: u8 = 26;
+/// 256 addresses for each user, of which the network itself takes three. The engine's own choice would be used up after
+/// some thirty networks.
+pub(crate) const PREFIX: u8 = 24;
 
 /// The first subnet of `pool` that overlaps with nothing that is taken.
 pub(crate) fn first_free(pool: Ipv4Net, taken: &[Ipv4Net]) -> Option<Ipv4Net> {
@@ -39,14 +40,14 @@ mod tests {
 
     #[test]
     fn the_first_one_that_nobody_has() {
-        let pool = net("10.97.0.0/24");
+        let pool = net("10.97.0.0/22");
         let free = |taken: &[&str]| {
             let taken: Vec<_> = taken.iter().map(|one| net(one)).collect();
             first_free(pool, &taken).map(|subnet| subnet.to_string())
         };
-        assert_eq!(free(&[]).as_deref(), Some("10.97.0.0/26"));
-        assert_eq!(free(&["10.97.0.0/26", "172.17.0.0/16"]).as_deref(), Some("10.97.0.64/26"));
-        assert_eq!(free(&["10.97.0.0/25", "10.97.0.130/32"]).as_deref(), Some("10.97.0.192/26"));
+        assert_eq!(free(&[]).as_deref(), Some("10.97.0.0/24"));
+        assert_eq!(free(&["10.97.0.0/26", "172.17.0.0/16"]).as_deref(), Some("10.97.1.0/24"));
+        assert_eq!(free(&["10.97.0.0/23", "10.97.2.130/32"]).as_deref(), Some("10.97.3.0/24"));
         assert_eq!(free(&["10.0.0.0/8"]), None);
     }
 

@@ -68,6 +68,9 @@ enum CopyError {
 
 /// Copies what is to be copied, until the process stops.
 pub(crate) async fn run(app: Arc<App>) {
+    if let Err(error) = app.logs.sweep(&app).await {
+        tracing::warn!(error = chain(&error), "logs that nobody needs may have stayed");
+    }
     let stopping = app.tasks.stopping();
     let mut clock = interval(CLOCK);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -207,6 +210,23 @@ impl TaskLogs {
     /// Told whenever the log of a task grows.
     fn watch(&self, task: &InstanceId) -> watch::Receiver<u64> {
         self.growing().entry(task.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+    }
+
+    /// Removes what was left of tasks that the store does not know: a kill came between their end and that of their logs.
+    async fn sweep(&self, app: &App) -> Result<(), CopyError> {
+        let mut files = match tokio::fs::read_dir(&self.directory).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            files => files?,
+        };
+        while let Some(file) = files.next_entry().await? {
+            let task = file.path().file_stem().and_then(|stem| stem.to_str()?.parse::<InstanceId>().ok());
+            if let Some(task) = task
+                && !app.store.is_task(&task).await?
+            {
+                self.forget(&task).await;
+            }
+        }
+        Ok(())
     }
 
     /// Removes what was kept of a task.

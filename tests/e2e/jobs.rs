@@ -262,3 +262,48 @@ async fn nothing_runs_twice_when_the_gateway_and_envd_are_killed() {
     assert_eq!(home(&world, "once"), "run\n");
     assert_eq!(world.berth(&["logs", "survivor"]).await.succeeded(), "before\nafter\n");
 }
+
+#[tokio::test]
+async fn a_job_does_not_wait_for_a_name_that_is_taken() {
+    let world = World::start().await;
+    world.berth(&["create", "train_main_0", "-m", "128M"]).await.succeeded();
+    let refused = world.client().submit_job(&SubmitJob { file: v1("train", "", "true"), name: None }).await;
+    assert_eq!(refused.err().and_then(|error| error.code()), Some(gateway_api::Code::NameTaken));
+
+    let node = world.client().nodes().await.or_fail("list the nodes").remove(0);
+    let most = format!("\"memoryMB\": {}", (node.memory_bytes >> 20) * 6 / 10);
+    let large = |name: &str| {
+        v1(name, "", "until [ -e /userhome/go ]; do sleep 0.1; done").replace("\"memoryMB\": 128", &most)
+    };
+    submit(&world, large("first")).await;
+    until_running(&world, "first").await;
+    // Its name is free when it is submitted, and somebody's when there is room for it.
+    let late = submit(&world, large("late")).await;
+    let behind = submit(&world, large("behind")).await;
+    world.berth(&["create", "late_main_0", "-m", "128M"]).await.succeeded();
+    std::fs::write(world.data().join("home/admin/go"), "").or_fail("let them go");
+    let ended = over(&world, &late).await.ended.or_fail("see how it ended");
+    assert_eq!(ended.cause, EndCause::NameTaken, "{ended:?}");
+    assert_eq!(over(&world, &behind).await.status, Status::Succeeded, "nobody waits behind it");
+}
+
+#[tokio::test]
+async fn a_start_of_the_machine_is_not_the_jobs_failure() {
+    let mut world = World::start().await;
+    let script = "echo run >> /userhome/runs; [ $(wc -l < /userhome/runs) -ge 2 ] || sleep 600";
+    let submitted = submit(&world, v1("rebooted", r#""retryCount": 0,"#, script)).await;
+    wait_until("it runs", LIMIT, async || (home(&world, "runs") == "run\n").then_some(())).await;
+    // As after a power cut: the container has ended, and the record of its start is of another boot.
+    world.kill_envd();
+    let instance = job(&world, "rebooted").await.tasks[0].instance.clone().or_fail("find its instance");
+    let record = world.data().join("door").join(instance.as_str()).join("spec.json");
+    let text = std::fs::read_to_string(&record).or_fail("read the record of its start");
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").or_fail("read the boot's name");
+    let earlier = text.replace(boot.trim(), "an-earlier-one");
+    assert_ne!(earlier, text, "the record names the boot");
+    std::fs::write(&record, earlier).or_fail("write the record of its start");
+    tests::engine::docker(&["kill", &world.only_container()]);
+    world.start_envd().await;
+    let ended = over(&world, &submitted).await;
+    assert_eq!((ended.status, ended.attempt), (Status::Succeeded, 2));
+}

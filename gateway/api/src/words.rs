@@ -117,6 +117,7 @@ impl Language {
             "gpus" => self.pick("GPUs", "GPU").to_owned(),
             "instances" => self.pick("instances", "实例").to_owned(),
             "jobs" => self.pick("jobs", "任务").to_owned(),
+            "tasks" => self.pick("tasks at a time", "同时运行的子任务").to_owned(),
             other => match (self, other.strip_prefix("gpus of ")) {
                 (English, Some(model)) => format!("{model} GPUs"),
                 (Chinese, Some(model)) => format!("{model} GPU"),

@@ -8,7 +8,7 @@ pub(crate) mod determined;
 pub(crate) mod dlc;
 pub(crate) mod openpai_v1;
 pub(crate) mod openpai_v2;
-mod template;
+pub(crate) mod template;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -186,6 +186,22 @@ fn add_mount(mounts: &mut Vec<Mount>, mount: Mount, at: &Field<'_>) {
 fn add_port(ports: &mut Vec<Port>, port: Port, at: &Field<'_>) {
     if ports.iter().any(|there| there.label == port.label) {
         at.error(Code::Twice, [("value", port.label), ("of", "port".to_owned())]);
+        return;
+    }
+    if let Some(other) =
+        ports.iter().find(|there| there.numbers().any(|number| port.numbers().any(|mine| mine == number)))
+    {
+        at.error(Code::SamePorts, [("value", port.label), ("other", other.label.clone())]);
+        return;
+    }
+    let most = u16::MAX - port.count + 1;
+    if port.begin_at > most {
+        let [value, example] = [port.begin_at, 0].map(|number| number.to_string());
+        let range = [("least", "0".to_owned()), ("most", most.to_string())];
+        at.error(
+            Code::OutOfRange,
+            [("value", value), range[0].clone(), range[1].clone(), ("example", example)],
+        );
         return;
     }
     let also = crate::variables::spellable(&port.label);

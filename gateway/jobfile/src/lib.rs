@@ -48,6 +48,14 @@ pub fn read(bytes: &[u8], site: &Site) -> Reading {
     Reading { dialect, spec, notes: notes.sorted() }
 }
 
+/// `text` with every `<% $secrets.NAME %>` that is known replaced, in one pass: what a secret holds is not looked at.
+pub fn reveal(text: &str, secrets: &BTreeMap<String, spec::Secret>) -> String {
+    dialect::template::render(text, |name| {
+        let secret = secrets.get(name.strip_prefix("secrets.")?)?;
+        Some(secret.reveal().to_owned())
+    })
+}
+
 fn read_with(bytes: &[u8], site: &Site, notes: &Notes) -> (Option<Dialect>, Option<JobSpec>) {
     let whole = |code, limit: String| notes.add(Level::Error, code, None, "", [("limit", limit)]);
     if bytes.len() > LARGEST_BYTES {

@@ -51,6 +51,8 @@ pub enum Code {
     BadVariable,
     /// The shared memory `value` is larger than the memory `memory`, both in MiB.
     ShmAboveMemory,
+    /// The ports `value` and `other` ask for the same numbers.
+    SamePorts,
     /// `value` is not a size.
     BadSize,
     /// `value` is not a length of time.
@@ -159,7 +161,7 @@ fn kind_in_english(word: &str) -> &str {
 // === impl Code ===
 
 impl Code {
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::FileTooLarge,
         Self::NotUtf8,
         Self::NothingInIt,
@@ -181,6 +183,7 @@ impl Code {
         Self::Unsupported,
         Self::BadVariable,
         Self::ShmAboveMemory,
+        Self::SamePorts,
         Self::BadSize,
         Self::BadDuration,
         Self::BadText,
@@ -256,6 +259,9 @@ impl Note {
             Code::ShmAboveMemory => {
                 format!("`{field}` is {value} MiB, more than the memory of {} MiB", self.param("memory"))
             }
+            Code::SamePorts => {
+                format!("the ports `{value}` and `{}` ask for the same numbers", self.param("other"))
+            }
             Code::BadSize => format!("`{field}`: `{value}` is not a size"),
             Code::BadDuration => format!("`{field}`: `{value}` is not a length of time"),
             Code::BadText => format!("`{field}` holds a NUL character"),
@@ -308,6 +314,7 @@ impl Note {
                 "write it like `NAME=value`, without NUL and line breaks in the name".to_owned()
             }
             Code::ShmAboveMemory => format!("write at most `{}`", self.param("memory")),
+            Code::SamePorts => "give each numbers of its own, or 0 for any".to_owned(),
             Code::BadSize => "write it like `512M`, `8G` or `1.5G`".to_owned(),
             Code::BadDuration => "write it like `90s`, `30m` or `1h30m`".to_owned(),
             Code::BadText => "take it out".to_owned(),

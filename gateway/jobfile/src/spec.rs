@@ -251,6 +251,14 @@ impl Command {
     }
 }
 
+impl Port {
+    /// Those that the file fixes; none where any will do.
+    pub fn numbers(&self) -> impl Iterator<Item = u16> + use<> {
+        let count = if self.begin_at == 0 { 0 } else { self.count };
+        (self.begin_at..=u16::MAX).take(count.into())
+    }
+}
+
 impl Resources {
     /// `None` counts as nothing, as OpenPAI's variables have it.
     pub(crate) fn shm_or_zero(&self) -> u64 {

@@ -113,6 +113,20 @@ fn openpai_v1() {
     check("1024", ports, Code::OutOfRange, "/taskRoles/0/portList/0/portNumber", 9);
     let ports = "1024, \"portList\": [{\"label\": \"a\"}, {\"label\": \"a\"}]";
     check("1024", ports, Code::Twice, "/taskRoles/0/portList/1", 9);
+    let ports = "1024, \"portList\": [{\"label\": \"a\", \"beginAt\": 65535, \"portNumber\": 2}]";
+    check("1024", ports, Code::OutOfRange, "/taskRoles/0/portList/0", 9);
+    let ports = "1024, \"portList\": [{\"label\": \"a\", \"beginAt\": 80, \"portNumber\": 9}, \
+                 {\"label\": \"b\", \"beginAt\": 88}]";
+    check("1024", ports, Code::SamePorts, "/taskRoles/0/portList/1", 9);
+    check(
+        "1024",
+        "1024, \"portList\": [{\"label\": \"a b\"}]",
+        Code::BadName,
+        "/taskRoles/0/portList/0/label",
+        9,
+    );
+    let least = "1024, \"minSucceededTaskCount\": 0";
+    check("1024", least, Code::OutOfRange, "/taskRoles/0/minSucceededTaskCount", 9);
     check("\"command\": \"true\"", "\"x\": 1", Code::Missing, "/taskRoles/0/command", 5);
     check("\"true\"", "\" \\n\"", Code::Blank, "/taskRoles/0/command", 10);
     check("\"true\"", "\"a\\u0000b\"", Code::BadText, "/taskRoles/0/command", 10);
@@ -132,6 +146,15 @@ fn openpai_v1() {
     top("\"jobEnvs\": {\"A=B\": 1}", Code::BadVariable, "/jobEnvs/A=B");
     top("\"jobEnvs\": {\"A\": [1]}", Code::WrongType, "/jobEnvs/A");
     top("\"jobEnvs\": 3", Code::WrongType, "/jobEnvs");
+    top("\"jobEnvs\": {\"isDebug\": \"perhaps\"}", Code::WrongType, "/jobEnvs/isDebug");
+    top("\"extras\": [1]", Code::WrongType, "/extras");
+    let more = "\"true\"}, {\"name\": \"main\", \"command\": \"true\"";
+    check("\"true\"", more, Code::Twice, "/taskRoles/1", 10);
+    let none = errors("{\"jobName\": \"train\", \"image\": \"ubuntu:22.04\", \"taskRoles\": []}");
+    assert_eq!(
+        none.iter().map(|note| (note.code, note.pointer.as_str())).collect::<Vec<_>>(),
+        [(Code::Blank, "/taskRoles")]
+    );
 }
 
 #[test]

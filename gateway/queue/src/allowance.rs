@@ -38,10 +38,11 @@ const MEMORY: usize = 1;
 const GPUS: usize = 2;
 const INSTANCES: usize = 3;
 const JOBS: usize = 4;
-const MODELS: usize = 5;
+const TASKS: usize = 5;
+const MODELS: usize = 6;
 
 /// What something would hold, by the number of the resource.
-type Wants = [(usize, u64); 5];
+type Wants = [(usize, u64); 6];
 
 impl<'a> Ledger<'a> {
     pub(crate) fn new(
@@ -88,6 +89,7 @@ impl<'a> Ledger<'a> {
         for number in self.accounts_of(&running.user, &running.group, running.share.as_deref()) {
             let used = &mut self.accounts[number].used;
             used[of_kind(running.kind)] += 1;
+            used[TASKS] += running.tasks.len() as u64;
             for task in &running.tasks {
                 used[CPUS] += task.cpus_milli;
                 used[MEMORY] += task.memory_mib;
@@ -139,6 +141,7 @@ impl<'a> Ledger<'a> {
             GPUS => Resource::Gpus,
             INSTANCES => Resource::Instances,
             JOBS => Resource::Jobs,
+            TASKS => Resource::Tasks,
             model => Resource::GpusOf(self.models[model - MODELS].to_owned()),
         };
         let limit = account.limits[number].unwrap_or(u64::MAX);
@@ -192,6 +195,7 @@ fn wants(kind: Kind, tasks: &[Need], model: Option<usize>) -> Wants {
         (CPUS, sum(|need| need.cpus_milli)),
         (MEMORY, sum(|need| need.memory_mib)),
         (GPUS, gpus),
+        (TASKS, sum(|_| 1)),
         of_model,
     ]
 }
@@ -206,6 +210,7 @@ fn limits(allowance: &Allowance, now: Timestamp, models: &[&str]) -> Vec<Option<
         pick(&|limits| limits.gpus),
         pick(&|limits| limits.instances),
         pick(&|limits| limits.jobs),
+        pick(&|limits| limits.tasks),
     ];
     all.extend(models.iter().map(|model| pick(&|limits| limits.gpus_by_model.get(*model).copied())));
     all

@@ -90,6 +90,8 @@ pub enum Resource {
     GpusOf(String),
     Instances,
     Jobs,
+    /// Containers.
+    Tasks,
 }
 
 /// The same work with fewer cards for each task.

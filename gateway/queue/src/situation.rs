@@ -150,6 +150,9 @@ pub struct Limits {
     pub gpus_by_model: BTreeMap<String, u64>,
     pub instances: Option<u64>,
     pub jobs: Option<u64>,
+    /// Tasks of all that runs; an instance is one.
+    #[serde(default)]
+    pub tasks: Option<u64>,
 }
 
 impl Work {

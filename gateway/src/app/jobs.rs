@@ -5,7 +5,7 @@ mod view;
 
 pub(crate) use begin::task_status;
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use gateway_api::{
     Goal, InstanceId, Job, JobId, Slug, Status,
@@ -36,6 +36,7 @@ impl App {
     pub(crate) async fn submit_job(&self, caller: &Caller, wanted: SubmitJob) -> Result<Job, Error> {
         let (row, warnings) = self.draft(caller, &wanted).await?;
         self.refuse(&line::job_work(&row)).await?;
+        self.check_task_names(&row).await?;
         let new = NewJob {
             id: &row.id,
             user: caller.user.id,
@@ -60,6 +61,20 @@ impl App {
         let row = self.store.job(&row.id).await?.ok_or_else(|| not_found(&row.name))?;
         self.announce_job(&row).await?;
         self.job_view(caller, row).await
+    }
+
+    /// A task is called like an instance, so no two of one user may be called the same.
+    async fn check_task_names(&self, row: &JobRow) -> Result<(), Error> {
+        let mine: HashSet<Slug> = row.task_slugs().collect();
+        if let Some(name) = self.store.slug_taken(row.user_id, &mine).await? {
+            return Err(Error::NameTaken { name });
+        }
+        for other in self.store.unfinished_jobs_near(row.user_id, &row.slug).await? {
+            if let Some(twice) = other.task_slugs().find(|slug| mine.contains(slug)) {
+                return Err(Error::AlreadyExists { kind: "task", name: twice.to_string() });
+            }
+        }
+        Ok(())
     }
 
     /// What would become of a submission.

@@ -30,6 +30,8 @@ use crate::{
 
 /// What has no priority of its own.
 pub(crate) const PRIORITY_DEFAULT: u8 = 5;
+/// The addresses of a user's network on one machine, some of them left for what is not in the line.
+const ADDRESSES: u64 = 240;
 /// Job files of OpenPAI ask for it to look around; every machine will do.
 const DEBUG_POOL: &str = "debug";
 /// How long one waits for the next higher priority.
@@ -76,14 +78,16 @@ impl App {
         let jobs = self.store.waiting_jobs().await?;
         let mut waiting: Vec<Work> = instances.iter().map(instance_work).collect();
         waiting.extend(jobs.iter().map(job_work));
-        let waiting = waiting.into_iter().map(|work| self.with_models(work)).collect();
+        let waiting: Vec<Work> = waiting.into_iter().map(|work| self.with_models(work)).collect();
+        let mut allowances = self.allowances().await?;
+        limit_addresses(&mut allowances, &waiting);
         let situation = Situation {
             now: Timestamp::now(),
             rules: Rules { ageing: Some(AGEING) },
             nodes: vec![node],
             running,
             waiting,
-            allowances: self.allowances().await?,
+            allowances,
         };
         Ok(Some(Outlook {
             situation,
@@ -116,7 +120,8 @@ impl App {
 
     /// What would become of `work`; `None` as long as no machine has reported.
     pub(crate) async fn foresee(&self, work: &Work) -> Result<Option<Outcome>, Error> {
-        let Some(outlook) = self.outlook().await? else { return Ok(None) };
+        let Some(mut outlook) = self.outlook().await? else { return Ok(None) };
+        limit_addresses(&mut outlook.situation.allowances, std::slice::from_ref(work));
         Ok(queue::decide_for(&outlook.situation, &self.with_models(work.clone())))
     }
 
@@ -124,6 +129,10 @@ impl App {
     pub(crate) async fn refuse(&self, work: &Work) -> Result<(), Error> {
         match self.foresee(work).await? {
             Some(Outcome::Never { reason }) => Err(never(&reason)),
+            Some(Outcome::Wait {
+                reason: Reason::AllowanceTooSmall { resource: Resource::Tasks, limit, wanted, .. },
+                ..
+            }) => Err(Error::NeedsMoreMachines { tasks: wanted, fit: limit }),
             Some(Outcome::Wait { reason, .. }) if self.config.jobs.refuse_over_quota => {
                 over_quota(&reason).map_or(Ok(()), Err)
             }
@@ -152,6 +161,14 @@ impl App {
                 .map(|card| Card { id: card.uuid, model: card.model, healthy: card.healthy })
                 .collect(),
         })
+    }
+}
+
+/// All that a user runs on a machine is in one network, whose addresses are so many.
+fn limit_addresses(allowances: &mut BTreeMap<Owner, Allowance>, waiting: &[Work]) {
+    for work in waiting {
+        let own = allowances.entry(Owner::User(work.user.clone())).or_default();
+        own.limits.tasks = Some(ADDRESSES);
     }
 }
 
@@ -223,7 +240,11 @@ fn running(reservations: Vec<Reservation>, node: &str) -> Vec<Running> {
         let id = one.job.as_ref().map_or_else(|| one.instance.to_string(), ToString::to_string);
         let running = all.entry(id.clone()).or_insert_with(|| Running {
             id,
-            kind: if one.job.is_some() { Kind::Job } else { Kind::Instance },
+            kind: match (&one.job, one.opened) {
+                (Some(_), _) => Kind::Job,
+                (None, true) => Kind::Debug,
+                (None, false) => Kind::Instance,
+            },
             user: one.user,
             group: one.group,
             share: one.share,
@@ -391,6 +412,7 @@ fn never(reason: &Impossible) -> Error {
                 Resource::Gpus | Resource::GpusOf(_) => "gpus",
                 Resource::Instances => "instances",
                 Resource::Jobs => "jobs",
+                Resource::Tasks => "tasks",
             },
             wanted: amount(resource, *wanted),
             largest: amount(resource, *largest),
@@ -447,6 +469,7 @@ fn word(resource: &Resource) -> String {
         Resource::GpusOf(model) => format!("gpus of {model}"),
         Resource::Instances => "instances".to_owned(),
         Resource::Jobs => "jobs".to_owned(),
+        Resource::Tasks => "tasks".to_owned(),
     }
 }
 
@@ -457,6 +480,8 @@ fn amount(resource: &Resource, number: u64) -> String {
     match resource {
         Resource::Cpus => format!("{}", exact / 1000.0),
         Resource::Memory => format!("{:.1} GiB", exact / 1024.0),
-        Resource::Gpus | Resource::GpusOf(_) | Resource::Instances | Resource::Jobs => number.to_string(),
+        Resource::Gpus | Resource::GpusOf(_) | Resource::Instances | Resource::Jobs | Resource::Tasks => {
+            number.to_string()
+        }
     }
 }

@@ -105,6 +105,7 @@ fn limits(quota: &QuotaLimits) -> Limits {
         gpus_by_model: quota.gpus_by_model.clone(),
         instances: quota.instances,
         jobs: quota.jobs,
+        tasks: None,
     }
 }
 

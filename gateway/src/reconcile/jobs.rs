@@ -8,6 +8,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use gateway_api::{
     Goal, JobId, Status,
+    instance::WaitReason,
     job::{EndCause, JobEnd, JobEvent, TaskEnd},
 };
 use jiff::Timestamp;
@@ -23,6 +24,13 @@ use crate::{
 
 /// How often it looks without being told to.
 const CLOCK: Duration = Duration::from_secs(2);
+/// Tries that follow each other at once; those after them wait for each other, longer and longer.
+const TRIES_AT_ONCE: u32 = 3;
+const PAUSE_MAX: Duration = Duration::from_mins(5);
+/// A try that ran for this long did not fail because it was started.
+const RAN_WELL: Duration = Duration::from_mins(1);
+/// The tries of a job whose output is kept.
+const TRIES_KEPT: u32 = 20;
 /// Who stops what nobody stopped by name.
 const SYSTEM: &str = "system";
 
@@ -198,12 +206,16 @@ async fn wind_up(
 }
 
 async fn again(app: &App, job: JobRow, end: JobEnd, counted: bool) -> Result<(), StoreError> {
+    let now = Timestamp::now();
+    let ran_for = job.begun_at.and_then(|begun| now.duration_since(begun).try_into().ok());
+    let pause = pause(job.attempt, ran_for.unwrap_or_default());
     let mut next = JobRow {
         attempt: job.attempt + 1,
         verdict: None,
         begun_at: None,
-        status: in_line(),
-        queued_at: Timestamp::now(),
+        status: if pause.is_zero() { in_line() } else { pausing(pause) },
+        // It is not in the line before.
+        queued_at: now.checked_add(pause).unwrap_or(now),
         ..job
     };
     if counted {
@@ -217,11 +229,29 @@ async fn again(app: &App, job: JobRow, end: JobEnd, counted: bool) -> Result<(),
         app.announce_job(&next).await?;
         app.wake.notify_one();
         app.line_moves.notify_one();
+        let kept = app.store.forget_tries(&next.id, next.attempt.saturating_sub(TRIES_KEPT)).await?;
+        for instance in &kept {
+            app.logs.forget(instance).await;
+        }
     }
     Ok(())
 }
 
-async fn finish(app: &Arc<App>, job: JobRow, end: JobEnd) -> Result<(), StoreError> {
+/// How long a job waits after its try number `attempt`: the first tries follow at once, and so do those that ran for
+/// a while; a command that fails at once is not started for ever as fast as it can.
+fn pause(attempt: u32, ran_for: Duration) -> Duration {
+    if attempt <= TRIES_AT_ONCE || ran_for >= RAN_WELL {
+        return Duration::ZERO;
+    }
+    Duration::from_secs(1 << (attempt - TRIES_AT_ONCE - 1).min(16)).min(PAUSE_MAX)
+}
+
+fn pausing(pause: Duration) -> Status {
+    let message = format!("its last try failed; it is tried again {} seconds later", pause.as_secs());
+    Status::Waiting { reason: WaitReason::Queued, message }
+}
+
+pub(super) async fn finish(app: &App, job: JobRow, end: JobEnd) -> Result<(), StoreError> {
     let now = Timestamp::now();
     let status = match end.cause {
         EndCause::Succeeded => Status::Succeeded,
@@ -352,5 +382,17 @@ impl Beginning {
 
     fn end(&self, id: &JobId) {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_fails_at_once_is_tried_again_ever_more_slowly() {
+        let seconds = |attempt| pause(attempt, Duration::ZERO).as_secs();
+        assert_eq!([1, 2, 3, 4, 5, 6, 12, 13, u32::MAX].map(seconds), [0, 0, 0, 1, 2, 4, 256, 300, 300]);
+        assert_eq!(pause(50, RAN_WELL), Duration::ZERO);
     }
 }

@@ -6,14 +6,19 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use gateway_api::{Status, instance::WaitReason};
+use gateway_api::{
+    Status,
+    instance::WaitReason,
+    job::{EndCause, JobEnd},
+};
 use queue::{Decision, Outcome, Placed};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
     app::{App, Outlook},
     error::chain,
-    store::{Held, StoreError},
+    reconcile::jobs::finish,
+    store::{Held, JobStart, StoreError},
 };
 
 /// How often it looks without being told to.
@@ -120,12 +125,23 @@ async fn start(
         return overtaken(done);
     }
     match outlook.jobs.get(id) {
-        Some(job) => overtaken(app.start_job(job, tasks, sequence).await),
+        Some(job) => match app.start_job(job, tasks, sequence).await {
+            Ok(JobStart::NameTaken(name)) => {
+                finish(app, job.clone(), name_taken(name)).await?;
+                Ok(false)
+            }
+            done => overtaken(done.map(|done| done == JobStart::Done)),
+        },
         None => Ok(false),
     }
 }
 
-/// Somebody else has the card or the name: the next round decides anew.
+/// Waiting would not help: what has the name may have it for ever, and the room would be kept for nothing.
+fn name_taken(name: String) -> JobEnd {
+    JobEnd { cause: EndCause::NameTaken, exit_code: None, task: None, by: None, message: name }
+}
+
+/// Somebody else has the card: the next round decides anew.
 fn overtaken(done: Result<bool, StoreError>) -> Result<bool, StoreError> {
     match done {
         Err(StoreError::Taken) => {

@@ -1,7 +1,7 @@
 //! The table of tasks: what each task of each try of a job is, and how it ended. A task is an instance for as long as
 //! it has a container; its row here is what is left afterwards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use envd_api::control::InstanceSpec;
 use gateway_api::{
@@ -11,7 +11,7 @@ use gateway_api::{
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
 use super::{
-    JobRow, Store, StoreError, audit,
+    JobRow, Store, StoreError, UserId, audit,
     instances::goal,
     jobs::{append, drop_tasks, optional, write},
     now, readable,
@@ -48,25 +48,48 @@ pub(crate) struct NewTask {
     pub(crate) held: Held,
 }
 
+/// What came of the start of a try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum JobStart {
+    Done,
+    /// The job was changed meanwhile.
+    Overtaken,
+    /// An instance of its user has the name of one of its tasks.
+    NameTaken(String),
+}
+
 impl Store {
-    /// Starts a try of a job: its tasks become instances that hold what they were given, all of them or none. `false`:
-    /// the job was changed meanwhile. [`StoreError::Taken`]: a name, or a card, is somebody else's.
+    /// Starts a try of a job: its tasks become instances that hold what they were given, all of them or none.
+    /// [`StoreError::Taken`]: a card is somebody else's.
     pub(crate) async fn start_job(
         &self,
         job: &JobRow,
         tasks: &[NewTask],
         status: &Status,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<JobStart, StoreError> {
         let mut change = self.change().await?;
         if !write(&mut change, job).await? {
-            return Ok(false);
+            return Ok(JobStart::Overtaken);
+        }
+        let names = tasks.iter().map(|task| task.slug.clone()).collect();
+        if let Some(name) = taken(&mut change, job.user_id, &names).await? {
+            return Ok(JobStart::NameTaken(name));
         }
         for task in tasks {
             add(&mut change, job, task, status).await?;
         }
         append(&mut change, &job.id, &JobEvent::Started { attempt: job.attempt }).await?;
         change.commit().await?;
-        Ok(true)
+        Ok(JobStart::Done)
+    }
+
+    /// The first of these names that an instance of the user has.
+    pub(crate) async fn slug_taken(
+        &self,
+        user: UserId,
+        slugs: &HashSet<Slug>,
+    ) -> Result<Option<String>, StoreError> {
+        taken(&mut *self.pool.acquire().await?, user, slugs).await
     }
 
     /// The tasks of a try, in the order of the spec.
@@ -88,6 +111,19 @@ impl Store {
             .bind(job.as_str())
             .fetch_all(&self.pool)
             .await?;
+        rows.iter().map(|row| readable(row.try_get::<&str, _>("instance_id")?.parse())).collect()
+    }
+
+    /// Forgets the tasks of the first tries of a job, as far as they have no container any more.
+    pub(crate) async fn forget_tries(&self, job: &JobId, last: u32) -> Result<Vec<InstanceId>, StoreError> {
+        let rows = sqlx::query(
+            "delete from tasks where job_id = ? and attempt <= ?
+             and not exists (select 1 from instances where id = instance_id) returning instance_id",
+        )
+        .bind(job.as_str())
+        .bind(i64::from(last))
+        .fetch_all(&self.pool)
+        .await?;
         rows.iter().map(|row| readable(row.try_get::<&str, _>("instance_id")?.parse())).collect()
     }
 
@@ -143,6 +179,11 @@ impl Store {
         rows.iter().map(|row| readable(row.try_get::<&str, _>("instance_id")?.parse())).collect()
     }
 
+    pub(crate) async fn is_task(&self, instance: &InstanceId) -> Result<bool, StoreError> {
+        let found = sqlx::query("select 1 from tasks where instance_id = ?").bind(instance.as_str());
+        Ok(found.fetch_optional(&self.pool).await?.is_some())
+    }
+
     pub(crate) async fn task_has_ended(&self, instance: &InstanceId) -> Result<bool, StoreError> {
         self.of_task(instance, "select ended is not null from tasks where instance_id = ?").await
     }
@@ -188,6 +229,22 @@ impl Store {
         change.commit().await?;
         Ok(true)
     }
+}
+
+async fn taken(
+    connection: &mut SqliteConnection,
+    user: UserId,
+    slugs: &HashSet<Slug>,
+) -> Result<Option<String>, StoreError> {
+    let slugs = readable(serde_json::to_string(slugs))?;
+    let row = sqlx::query(
+        "select slug from instances where user_id = ? and slug in (select value from json_each(?)) limit 1",
+    )
+    .bind(user.0)
+    .bind(slugs)
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| Ok(row.try_get("slug")?)).transpose()
 }
 
 async fn add(

@@ -54,6 +54,14 @@ pub(crate) struct AttemptEnd {
     pub(crate) judged: Option<Verdict>,
 }
 
+impl JobRow {
+    /// What its tasks are called, in the order of the spec.
+    pub(crate) fn task_slugs(&self) -> impl Iterator<Item = Slug> {
+        let roles = self.spec.roles.iter();
+        roles.flat_map(|role| (0..role.tasks).map(|task| Slug::of_task(&self.slug, &role.name, task)))
+    }
+}
+
 /// A job that is not there yet.
 #[derive(Debug)]
 pub(crate) struct NewJob<'a> {
@@ -131,6 +139,25 @@ impl Store {
         row.as_ref().map(job).transpose()
     }
 
+    /// The jobs of a user that are not over and whose tasks may be called like those of a job with that slug: the one
+    /// slug begins with the other.
+    pub(crate) async fn unfinished_jobs_near(
+        &self,
+        user: UserId,
+        slug: &Slug,
+    ) -> Result<Vec<JobRow>, StoreError> {
+        let rows = sqlx::query(select!(
+            "where j.user_id = ?1 and j.ended_at is null
+               and (substr(?2 || '-', 1, length(j.slug) + 1) = j.slug || '-'
+                    or substr(j.slug, 1, length(?2) + 1) = ?2 || '-')"
+        ))
+        .bind(user.0)
+        .bind(slug.as_str())
+        .fetch_all(&self.pool)
+        .await?;
+        rows.iter().map(job).collect()
+    }
+
     /// The newest jobs of a user, of a group, or of all, newest first.
     pub(crate) async fn jobs(
         &self,
@@ -168,8 +195,10 @@ impl Store {
     pub(crate) async fn waiting_jobs(&self) -> Result<Vec<JobRow>, StoreError> {
         let rows = sqlx::query(select!(
             "where j.ended_at is null and j.goal = 'running' and json_extract(j.status, '$.reason') = 'queued'
+               and j.queued_at <= ?
              order by j.queued_at, j.id"
         ))
+        .bind(now())
         .fetch_all(&self.pool)
         .await?;
         rows.iter().map(job).collect()

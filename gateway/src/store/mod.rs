@@ -40,7 +40,7 @@ pub(crate) use groups::GroupId;
 pub(crate) use holdings::Whose;
 pub(crate) use images::{Added, ImageChange, ImageRow, NewImage};
 pub(crate) use instances::{InstanceRow, NewInstance, Settled};
-pub(crate) use job_tasks::{NewTask, TaskRow};
+pub(crate) use job_tasks::{JobStart, NewTask, TaskRow};
 pub(crate) use jobs::{AttemptEnd, JobRow, NewJob};
 pub(crate) use pushed::{Pushed, PushedImage};
 pub(crate) use reservations::{Held, HeldCard, QuotaOwner, Reservation, Waiting, milli};

@@ -27,7 +27,10 @@ pub(crate) struct Held {
 #[derive(Debug, Clone)]
 pub(crate) struct Reservation {
     pub(crate) instance: InstanceId,
+    /// Of a job that is not over.
     pub(crate) job: Option<JobId>,
+    /// A kept task of a job that is over, opened to be looked at.
+    pub(crate) opened: bool,
     pub(crate) user: String,
     pub(crate) group: String,
     pub(crate) share: Option<String>,
@@ -71,13 +74,14 @@ impl Store {
     /// Everything that is held now.
     pub(crate) async fn reservations(&self) -> Result<Vec<Reservation>, StoreError> {
         let rows = sqlx::query(
-            "select r.*, i.job_id, users.name as user_name, groups.name as group_name,
+            "select r.*, j.id as job_id, i.job_id is not null and j.id is null as opened,
+                    users.name as user_name, groups.name as group_name,
                     json_extract(j.spec, '$.share') as share,
                     j.begun_at + j.time_limit_seconds * 1000 as ends_by,
                     (select json_group_array(card) from cards where cards.instance_id = r.instance_id) as cards
              from reservations as r join instances as i on i.id = r.instance_id
                   join users on users.id = i.user_id join groups on groups.id = users.group_id
-                  left join jobs as j on j.id = i.job_id
+                  left join jobs as j on j.id = i.job_id and j.ended_at is null
              order by r.sequence, r.instance_id",
         )
         .fetch_all(&self.pool)
@@ -276,6 +280,7 @@ fn reservation(row: &SqliteRow) -> Result<Reservation, StoreError> {
     Ok(Reservation {
         instance: readable(row.try_get::<&str, _>("instance_id")?.parse())?,
         job: row.try_get::<Option<&str>, _>("job_id")?.map(|id| readable(id.parse())).transpose()?,
+        opened: row.try_get("opened")?,
         user: row.try_get("user_name")?,
         group: row.try_get("group_name")?,
         share: row.try_get("share")?,

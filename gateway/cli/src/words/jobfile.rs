@@ -117,6 +117,7 @@ fn chinese(note: &Note) -> String {
         Code::ShmAboveMemory => {
             format!("`{field}` 为 {value} MiB，超过了内存的 {} MiB", note.param("memory"))
         }
+        Code::SamePorts => format!("端口 `{value}` 与 `{}` 要的号码重复", note.param("other")),
         Code::BadSize => format!("`{field}`：`{value}` 不是大小"),
         Code::BadDuration => format!("`{field}`：`{value}` 不是时长"),
         Code::BadText => format!("`{field}` 含有 NUL 字符"),
@@ -158,6 +159,7 @@ fn chinese_hint(note: &Note) -> Option<String> {
         Code::Unsupported => "请去掉这一项".to_owned(),
         Code::BadVariable => "请写成 `NAME=value`，名称中不要有 NUL 和换行".to_owned(),
         Code::ShmAboveMemory => format!("最多写 `{}`", note.param("memory")),
+        Code::SamePorts => "请为每个端口写不同的号码，或写 0 由平台分配".to_owned(),
         Code::BadSize => "请写成 `512M`、`8G` 或 `1.5G`".to_owned(),
         Code::BadDuration => "请写成 `90s`、`30m` 或 `1h30m`".to_owned(),
         Code::BadText => "请去掉它".to_owned(),

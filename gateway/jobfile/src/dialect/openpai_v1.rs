@@ -40,7 +40,11 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
     let retries = fields.take("retryCount").and_then(|field| field.integer(0, MOST_RETRIES, 0));
     spec.retries = Retries::UpTo(retries.and_then(|number| number.try_into().ok()).unwrap_or(0));
     environment(&fields, &mut spec);
-    fields.keep(&["extras"]);
+    if let Some(field) = fields.take("extras")
+        && field.fields().is_some()
+    {
+        field.keep();
+    }
     fields.ignore(&["killAllOnCompletedTaskNumber"], "not_here");
 
     if let Some(field) = fields.required("taskRoles", "[{\"name\": \"main\", …}]") {

@@ -4,7 +4,7 @@
 //! A task's container waits in its agent until every task of the job has one and all addresses are known. So no task
 //! sees half of the others, and the variables of a job are those of its whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use envd_api::control::InstanceSpec;
 use futures_util::future::try_join_all;
@@ -15,7 +15,7 @@ use gateway_api::{
 };
 use jobfile::{
     Dialect, JobSpec,
-    spec::{Command, Role, Source},
+    spec::{Command, Port, Role, Source},
     variables::{self, Folders, Me, Placement, TaskPlace},
 };
 use queue::Placed;
@@ -24,7 +24,7 @@ use super::{App, JobRow, StoreError};
 use crate::{
     agents::AgentError,
     reconcile::queue::{held, told},
-    store::{NewTask, TaskRow},
+    store::{JobStart, NewTask, TaskRow},
 };
 
 /// Ports that a file asks for without saying which. Each task has an address of its own, so all may have the same.
@@ -34,19 +34,19 @@ const USUAL_LABELS: [&str; 2] = ["http", "ssh"];
 const HOME: &str = "/userhome";
 
 impl App {
-    /// Starts a try with what the queue has given each task; `false` if the job was changed meanwhile.
+    /// Starts a try with what the queue has given each task.
     pub(crate) async fn start_job(
         &self,
         job: &JobRow,
         placed: &[Placed],
         sequence: u64,
-    ) -> Result<bool, StoreError> {
-        let Some(user) = self.store.user_by_name(&job.user).await? else { return Ok(false) };
+    ) -> Result<JobStart, StoreError> {
+        let Some(user) = self.store.user_by_name(&job.user).await? else { return Ok(JobStart::Overtaken) };
         let mut tasks = Vec::with_capacity(placed.len());
         let mut placed = placed.iter();
         for (number, role) in job.spec.roles.iter().enumerate() {
             for task in 0..role.tasks {
-                let Some(place) = placed.next() else { return Ok(false) };
+                let Some(place) = placed.next() else { return Ok(JobStart::Overtaken) };
                 let slug = Slug::of_task(&job.slug, &role.name, task);
                 let mut spec = self.task_spec(&job.spec, role, &slug);
                 spec.user.clone_from(&user.home);
@@ -65,7 +65,7 @@ impl App {
         }
         let started = JobRow { status: Status::Starting, begun_at: None, verdict: None, ..job.clone() };
         let done = self.store.start_job(&started, &tasks, &told()).await?;
-        if done {
+        if done == JobStart::Done {
             tracing::info!(job = %job.id, attempt = job.attempt, tasks = tasks.len(), "started");
             self.announce_job(&JobRow { version: job.version + 1, ..started }).await?;
         }
@@ -100,11 +100,7 @@ impl App {
         // The store keeps the spec without its secrets.
         let secrets = jobfile::read(&file, &site).spec.map(|spec| spec.secrets).unwrap_or_default();
         let placement = self.placement(job, tasks, &site);
-        let reveal = |text: &str| {
-            secrets.iter().fold(text.to_owned(), |text, (name, secret)| {
-                text.replace(&format!("<% $secrets.{name} %>"), secret.reveal())
-            })
-        };
+        let reveal = |text: &str| jobfile::reveal(text, &secrets);
         let told = tasks.iter().filter(|task| task.ended.is_none()).map(|task| {
             let me = Me { role: task.role, task: task.task };
             let mut env = variables::environment(&job.spec, &placement, me).unwrap_or_default();
@@ -191,18 +187,12 @@ fn argv(command: &Command, text: impl Fn(&str) -> String) -> Vec<String> {
 
 /// The ports of each task of a role, fixed before any of them starts.
 fn ports(spec: &JobSpec, role: &Role) -> BTreeMap<String, Vec<u16>> {
-    let mut next = PORTS_FROM;
-    let mut any = |count: u16| {
-        let from = next;
-        next = next.saturating_add(count);
-        (from..next).collect::<Vec<_>>()
-    };
+    let fixed: HashSet<u16> = role.ports.iter().flat_map(Port::numbers).collect();
+    let mut free = (PORTS_FROM..=u16::MAX).filter(|number| !fixed.contains(number));
+    let mut any = |count: u16| free.by_ref().take(count.into()).collect::<Vec<_>>();
     let mut ports: BTreeMap<String, Vec<u16>> = BTreeMap::new();
     for port in &role.ports {
-        let numbers = match port.begin_at {
-            0 => any(port.count),
-            from => (from..from.saturating_add(port.count)).collect(),
-        };
+        let numbers = if port.begin_at == 0 { any(port.count) } else { port.numbers().collect() };
         ports.insert(port.label.clone(), numbers);
     }
     if matches!(spec.dialect, Dialect::OpenpaiV1 | Dialect::OpenpaiV2) {
@@ -235,11 +225,12 @@ mod tests {
     #[test]
     fn ports_are_those_asked_for_or_any_that_differ() {
         let file = br#"{"jobName": "a", "image": "b", "taskRoles": [{"name": "w", "command": "c", "portList": [
-            {"label": "web", "beginAt": 0, "portNumber": 2}, {"label": "rpc", "beginAt": 7000, "portNumber": 2}]}]}"#;
+            {"label": "web", "beginAt": 0, "portNumber": 2}, {"label": "rpc", "beginAt": 7000, "portNumber": 2},
+            {"label": "own", "beginAt": 20001, "portNumber": 1}]}]}"#;
         let spec = jobfile::read(file, &jobfile::Site::default()).spec.unwrap();
         let ports = ports(&spec, &spec.roles[0]);
         assert_eq!(ports["rpc"], [7000, 7001]);
-        assert_eq!(ports["web"], [20_000, 20_001]);
+        assert_eq!(ports["web"], [20_000, 20_002], "any but those that are asked for by number");
         assert_eq!((ports["http"].len(), ports["ssh"].len()), (1, 1));
         assert_ne!(ports["http"], ports["ssh"]);
     }
