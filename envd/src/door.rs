@@ -175,6 +175,7 @@ mod tests {
             env: BTreeMap::new(),
             user: String::new(),
             cwd: String::new(),
+            links: BTreeMap::new(),
             hold: false,
         };
         let start = Start {

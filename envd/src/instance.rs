@@ -537,7 +537,8 @@ impl<R: Runtime> Instance<R> {
         // A directory that somebody removed would keep the container from starting.
         self.binds(put).await?;
         let (command, hold) = (put.spec.command.clone(), put.spec.task);
-        let spec = AgentSpec { generation: put.generation, command, env, user, cwd, hold };
+        let links = put.spec.links.clone();
+        let spec = AgentSpec { generation: put.generation, command, env, user, cwd, links, hold };
         let start = Start {
             spec,
             container: container.id.clone(),

@@ -7,6 +7,7 @@ mod reader;
 mod tests;
 
 use std::{
+    collections::BTreeMap,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
@@ -85,6 +86,11 @@ pub(crate) struct Jobs {
     pub(crate) show_holders: bool,
     /// The most that is kept of what one task writes.
     pub(crate) log_bytes_max: u64,
+    /// `[gateway.aliases.paths]`: paths that only old job files know, and the storage (and the path in it) that has
+    /// their files now. `{user}` in a path is the submitter's name.
+    pub(crate) old_paths: BTreeMap<String, String>,
+    /// `[gateway.aliases.registries]`: registries of old job files, and those that have their images now.
+    pub(crate) old_registries: BTreeMap<String, String>,
 }
 
 /// How apps are told apart.
@@ -340,7 +346,27 @@ fn take_jobs(reader: &mut Reader<'_>) -> Jobs {
         refuse_over_quota: reader.flag("jobs.refuse_over_quota"),
         show_holders: !reader.flag("jobs.hide_holders"),
         log_bytes_max: reader.number("jobs.log_limit_mib", 1024, 1..=1 << 20) << 20,
+        old_paths: take_old_paths(reader),
+        old_registries: reader.pairs("aliases.registries"),
     }
+}
+
+fn take_old_paths(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
+    let paths = reader.pairs("aliases.paths");
+    for (path, storage) in &paths {
+        let parts = |text: &str| text.split('/').all(|part| part != "." && part != "..");
+        if !path.starts_with('/') || path.len() == 1 || !parts(path) {
+            reader.mistake(&format!(
+                "`gateway.aliases.paths`: `{path}` is not an absolute path, such as `/home/{{user}}`"
+            ));
+        }
+        if storage.is_empty() || storage.starts_with('/') || !parts(storage) {
+            reader.mistake(&format!(
+                "`gateway.aliases.paths`: `{storage}` is not a storage, such as `home` or `nas/old`"
+            ));
+        }
+    }
+    paths
 }
 
 fn is_domain(text: &str) -> bool {

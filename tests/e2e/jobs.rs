@@ -307,3 +307,41 @@ async fn a_start_of_the_machine_is_not_the_jobs_failure() {
     let ended = over(&world, &submitted).await;
     assert_eq!((ended.status, ended.attempt), (Status::Succeeded, 2));
 }
+
+#[tokio::test]
+async fn files_of_other_platforms_run_as_they_are() {
+    let world = World::start().await;
+    std::fs::create_dir_all(world.data().join("home/admin/data")).or_fail("make a folder");
+    std::fs::write(world.data().join("home/admin/data/file"), "bytes\n").or_fail("write a file");
+    let determined = format!(
+        "description: a command\nresources: {{slots: 0}}\nenvironment:\n  image: {IMAGE}\n  environment_variables: [A=1]\n\
+         bind_mounts:\n  - {{host_path: /userhome/data, container_path: /mnt/data, read_only: true}}\n\
+         entrypoint: cat /mnt/data/file && echo $A $DET_USER $DET_WORKDIR\n"
+    );
+    let v2 = format!(
+        "protocolVersion: 2\nname: second\ntype: job\nparameters: {{word: hello}}\nsecrets: {{key: open-sesame}}\n\
+         prerequisites:\n  - {{name: image, type: dockerimage, uri: '{IMAGE}'}}\n\
+         taskRoles:\n  main:\n    dockerImage: image\n    resourcePerInstance: {{cpu: 1, memoryMB: 128}}\n\
+         \x20   commands: ['echo <% $parameters.word %> <%$secrets.key%> $PAI_TASK_INDEX $PAI_JOB_NAME']\n"
+    );
+    let dlc = format!(
+        "name=third\nkind=PyTorchJob\nworker_count=2\nworker_image={IMAGE}\nworker_cpu=1\nworker_memory=1Gi\n\
+         worker_gpu=0\ncommand=echo $RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT\n"
+    );
+    let first = v1(
+        "first",
+        r#""outputDir": "$PAI_DEFAULT_FS_URI/$jobName/out","#,
+        "echo done > $PAI_OUTPUT_DIR/file",
+    );
+    let mut said = Vec::new();
+    for (file, task) in [(determined, "main/0"), (v2, "main/0"), (dlc, "worker/1"), (first, "main/0")] {
+        let ended = run(&world, file).await;
+        let logs = world.berth(&["logs", &format!("{}/{task}", ended.name)]).await.succeeded();
+        assert_eq!(ended.status, Status::Succeeded, "{ended:?}\n{logs}");
+        said.push(logs);
+    }
+    assert_eq!(said[0], "bytes\n1 admin /run/determined/workdir\n");
+    assert_eq!(said[1], "hello open-sesame 0 admin~second\n");
+    assert_eq!(said[2], "1 of 2 at third-worker-0:23456\n");
+    assert_eq!(home(&world, "first/out/file"), "done\n");
+}

@@ -205,6 +205,7 @@ mod tests {
             env: map(&[("A", "image"), ("B", "image"), ("USER", "someone")]),
             user: String::new(),
             cwd: String::new(),
+            links: BTreeMap::new(),
             hold: false,
         };
         let engine = map(&[("A", "engine"), ("HOSTNAME", "box")]);

@@ -20,6 +20,7 @@ mod environment;
 mod exec;
 mod init;
 mod link;
+mod links;
 mod listen;
 mod modes;
 mod program;
@@ -110,6 +111,7 @@ fn main() -> ExitCode {
 
 fn run(door: &Path) -> io::Result<u8> {
     let spec = read_spec(&door.join(SPEC))?;
+    links::make(&spec.links)?;
     let agent = Rc::new(Agent {
         spec,
         begun: tokio::sync::OnceCell::new(),

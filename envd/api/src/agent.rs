@@ -79,6 +79,9 @@ pub struct AgentSpec {
     /// The image's `WORKDIR`, or empty for `/`.
     #[serde(default)]
     pub cwd: String,
+    /// Paths and where they lead, both inside the instance: links that are to be there before anything runs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, String>,
     /// The command waits for [`Call::Begin`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,

@@ -81,6 +81,10 @@ pub struct InstanceSpec {
     pub env: BTreeMap<String, String>,
     /// Empty: the instance runs until it is stopped. Else it ends when this ends.
     pub command: Vec<String>,
+    /// Where files of its storages appear besides: a path inside the instance, and the path inside the instance that
+    /// it leads to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, String>,
     /// Where the command begins; the image's own directory when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_dir: Option<String>,

@@ -219,6 +219,7 @@ pub(crate) fn spec() -> InstanceSpec {
         cards: Vec::new(),
         env: [("COLOUR".to_owned(), "blue".to_owned())].into(),
         command: Vec::new(),
+        links: [].into(),
         work_dir: None,
         task: false,
     }

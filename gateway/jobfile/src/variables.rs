@@ -20,6 +20,8 @@ pub type Variables = BTreeMap<String, String>;
 const PYTORCH_PORT: u16 = 23456;
 const TENSORFLOW_PORT: u16 = 2222;
 const HOME: &str = "/userhome";
+/// How OpenPAI's own files name the job in a path.
+const JOB_NAME: &str = "jobName";
 const DETERMINED_WORK_DIR: &str = "/run/determined/workdir";
 
 /// Where a job's tasks are.
@@ -91,6 +93,32 @@ pub fn variables(spec: &JobSpec, placement: &Placement, me: Me) -> Option<Variab
     })
 }
 
+/// What the fields of a file may name: what is known when it is submitted, before any task has a place.
+pub fn known_before(spec: &JobSpec, user: &str, job: &str) -> Variables {
+    const KNOWN: [&str; 7] = [
+        "PAI_JOB_NAME",
+        "PAI_FRAMEWORK_NAME",
+        "PAI_USER_NAME",
+        "PAI_USERNAME",
+        "PAI_DEFAULT_FS_URI",
+        "PAI_VIRTUAL_CLUSTER",
+        "PAI_WORK_DIR",
+    ];
+    let placement = Placement {
+        user: user.to_owned(),
+        job: job.to_owned(),
+        job_id: String::new(),
+        gateway: String::new(),
+        roles: Vec::new(),
+        folders: Folders { work: HOME.to_owned(), ..Folders::default() },
+    };
+    let mut all = Set::default();
+    Job { spec, placement: &placement, me: Me { role: 0, task: 0 } }.about_the_job(&mut all);
+    all.0.retain(|name, _| KNOWN.contains(&name.as_str()));
+    all.0.insert(JOB_NAME.to_owned(), job.to_owned());
+    all.0
+}
+
 /// `text` with `$PAI_X` and `${PAI_X}` replaced. What is not known stays.
 pub fn expand(text: &str, values: &Variables) -> String {
     let mut done = String::with_capacity(text.len());
@@ -107,7 +135,7 @@ pub fn expand(text: &str, values: &Variables) -> String {
             let name = &after[..letters.unwrap_or(after.len())];
             (name, name.len() + 1)
         };
-        if let Some(value) = values.get(name).filter(|_| name.starts_with("PAI_")) {
+        if let Some(value) = values.get(name).filter(|_| name.starts_with("PAI_") || name == JOB_NAME) {
             done.push_str(value);
             rest = &from[length..];
         } else {

@@ -119,6 +119,16 @@ fn fields_are_expanded_once() {
 }
 
 #[test]
+fn fields_may_name_what_is_known_at_submission() {
+    let file = r#"{"jobName": "a", "image": "hub/$PAI_USER_NAME:$PAI_TASK_INDEX", "outputDir": "/userhome/$jobName/out",
+        "taskRoles": [{"name": "main", "command": "echo $jobName"}]}"#;
+    let spec = spec(file);
+    let expanded = expand_spec(&spec, &jobfile::variables::known_before(&spec, "alice", "b"));
+    assert_eq!(expanded.roles[0].image.as_deref(), Some("hub/alice:$PAI_TASK_INDEX"));
+    assert_eq!(expanded.output_dir.unwrap().to_string(), "/userhome/b/out");
+}
+
+#[test]
 fn a_job_that_only_waits_is_interactive() {
     for (command, purpose) in [
         ("sleep infinity", Purpose::Interactive),

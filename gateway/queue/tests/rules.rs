@@ -225,6 +225,24 @@ fn an_allowance_stops_its_owner_only() {
 }
 
 #[test]
+fn tasks_are_counted_over_all_that_runs() {
+    let mut wide = work("wide", 0, 10);
+    wide.tasks[0].count = 3;
+    let mut all = situation(
+        vec![node("a", &["A100"; 4])],
+        vec![running("r", "a", &[0, 1], None)],
+        vec![wide, work("one", 0, 20)],
+    );
+    let alice = Owner::User("alice".to_owned());
+    let limits = Limits { tasks: Some(3), ..Limits::default() };
+    all.allowances.insert(alice.clone(), Allowance { limits, raise: None });
+    let wide = Reason::Allowance { owner: alice, resource: Resource::Tasks, limit: 3, used: 1, wanted: 3 };
+    assert_eq!(*reason(&decide(&all), "wide"), wide);
+    all.running.clear();
+    assert_eq!(started(&decide(&all)), ["wide"]);
+}
+
+#[test]
 fn an_allowance_of_a_model_leaves_the_others() {
     let nodes = vec![node("a", &["A100"; 4]), node("b", &["V100"; 2])];
     let mut all = situation(nodes, vec![], vec![work("any", 2, 10)]);

@@ -116,6 +116,7 @@ impl App {
             cards: Vec::new(),
             env: wanted.env,
             command: wanted.command,
+            links: [].into(),
             work_dir: None,
             task: false,
         };

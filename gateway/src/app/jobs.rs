@@ -16,7 +16,7 @@ use gateway_api::{
     session::Role,
 };
 use jiff::Timestamp;
-use jobfile::{JobSpec, Level, Site, spec::StoragePath};
+use jobfile::{JobSpec, Level, Site, spec::StoragePath, variables};
 
 use super::{App, instances::check, line};
 use crate::{
@@ -257,14 +257,18 @@ impl App {
 
     /// A job as it would be, from its file.
     async fn draft(&self, caller: &Caller, wanted: &SubmitJob) -> Result<(JobRow, Vec<JobNote>), Error> {
-        let site = self.site(&caller.user.home, caller.user.group.as_str()).await;
+        let site = self.site(caller.user.name.as_str(), &caller.user.home, caller.user.group.as_str()).await;
         let reading = jobfile::read(wanted.file.as_bytes(), &site);
-        let notes: Vec<JobNote> = reading.notes.iter().map(note).collect();
+        let mut notes: Vec<JobNote> = reading.notes.iter().map(note).collect();
         let Some(mut spec) = reading.spec else { return Err(Error::BadJobFile { notes }) };
+        notes.extend(writable_mount(&spec).as_ref().map(note));
         let id = JobId::new();
         let name = wanted.name.clone().or_else(|| spec.name.clone()).unwrap_or_else(|| made_up_name(&id));
         check_name(&name)?;
         spec.name = Some(name.clone());
+        // Before anything is checked: what is checked is what runs.
+        let known = variables::known_before(&spec, caller.user.name.as_str(), &name);
+        spec = variables::expand_spec(&spec, &known);
         self.check_roles(caller, &mut spec).await?;
         let now = Timestamp::now();
         let row = JobRow {
@@ -299,25 +303,34 @@ impl App {
     }
 
     /// What this site says about job files of that user.
-    pub(crate) async fn site(&self, home: &str, group: &str) -> Site {
+    pub(crate) async fn site(&self, user: &str, home: &str, group: &str) -> Site {
+        let old = self.config.jobs.old_paths.iter().map(|(path, storage)| {
+            let (name, below) = storage.split_once('/').unwrap_or((storage, ""));
+            let path = path.replace("{user}", user);
+            StoragePath { path, name: name.to_owned(), below: below.to_owned() }
+        });
         let storages = self.cluster.envd.storage(home, group).await.ok().map(|mounted| {
             let own = mounted.into_iter().map(|one| StoragePath {
                 path: one.at,
                 name: one.storage,
                 below: String::new(),
             });
-            own.collect()
+            let own: Vec<_> = own.collect();
+            // An alias to a storage that this user does not have leads nowhere.
+            let old: Vec<_> = old.filter(|old| own.iter().any(|one| one.name == old.name)).collect();
+            [own, old].concat()
         });
         let mut shares = vec!["default".to_owned()];
         shares.extend(self.config.jobs.shares.iter().cloned());
-        Site { storages, shares: Some(shares), ..Site::default() }
+        let registries = self.config.jobs.old_registries.clone();
+        Site { storages, shares: Some(shares), registries, ..Site::default() }
     }
 
     /// Checks what each role asks for; a saved image becomes the one with its digest.
     async fn check_roles(&self, caller: &Caller, spec: &mut JobSpec) -> Result<(), Error> {
         let node = self.cluster.node();
         for role in &mut spec.roles {
-            if let Some(image) = role.image.as_mut().filter(|image| !image.contains('$')) {
+            if let Some(image) = &mut role.image {
                 check::image(image)?;
                 *image = self.authorise_image(caller, image).await?;
                 self.check_image_is_here(image).await?;
@@ -420,6 +433,19 @@ pub(super) fn note(note: &jobfile::Note) -> JobNote {
         hint: note.hint(),
         params: note.params.clone(),
     }
+}
+
+/// A mount shows a storage as its owner has it, so what they can write they can write there too.
+fn writable_mount(spec: &JobSpec) -> Option<jobfile::Note> {
+    let key = if spec.dialect == jobfile::Dialect::Determined { "bind_mounts" } else { "mounts" };
+    let at = spec.mounts.iter().position(|mount| mount.read_only)?;
+    Some(jobfile::Note {
+        level: Level::Warning,
+        code: jobfile::Code::Ignored,
+        place: None,
+        pointer: format!("/{key}/{at}/read_only"),
+        params: [("why".to_owned(), "not_here".to_owned())].into(),
+    })
 }
 
 /// `job-` and a few letters of its id, for a file without a name.

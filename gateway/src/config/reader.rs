@@ -130,6 +130,21 @@ impl<'a> Reader<'a> {
         self.noted(key, in_file, Vec::new(), |value| toml::Value::from(value.clone()).to_string())
     }
 
+    /// A table whose keys are the site's own.
+    pub(super) fn pairs(&mut self, key: &'static str) -> BTreeMap<String, String> {
+        let below = format!("{key}.");
+        self.tables.retain(|table| table != key && !table.starts_with(&below));
+        let names: Vec<_> = self.left.keys().filter(|name| name.starts_with(&below)).cloned().collect();
+        let mut pairs = BTreeMap::new();
+        for name in names {
+            if let Some(value) = self.in_file::<String>(&name) {
+                pairs.insert(name[below.len()..].to_owned(), value);
+            }
+        }
+        let in_file = (!pairs.is_empty()).then_some(pairs);
+        self.noted(key, in_file, BTreeMap::new(), |pairs| toml::Value::from(pairs.clone()).to_string())
+    }
+
     pub(super) fn flag(&mut self, key: &'static str) -> bool {
         let in_file = self.in_file(key);
         self.noted(key, in_file, false, ToString::to_string)

@@ -108,3 +108,22 @@ fn the_example_shows_the_defaults() {
         }
     }
 }
+
+#[test]
+fn old_paths_and_registries_are_the_sites_own_keys() {
+    let text = r#"
+        [gateway.aliases.paths]
+        "/home/{user}" = "home"
+        [gateway.aliases.registries]
+        "old.example.org:5000" = "new.example.org"
+    "#;
+    let config = read(text, None).unwrap();
+    assert_eq!(config.jobs.old_paths, [("/home/{user}".to_owned(), "home".to_owned())].into());
+    let registries = [("old.example.org:5000".to_owned(), "new.example.org".to_owned())];
+    assert_eq!(config.jobs.old_registries, registries.into());
+    for wrong in
+        ["\"home\" = \"home\"", "\"/a/../b\" = \"home\"", "\"/a\" = \"/etc\"", "\"/a\" = \"home/..\""]
+    {
+        assert!(read(&format!("[gateway.aliases.paths]\n{wrong}"), None).is_err(), "{wrong}");
+    }
+}

@@ -182,6 +182,7 @@ impl Site {
             cards: Vec::new(),
             env: [("SECRET".to_owned(), "hush".to_owned())].into(),
             command: Vec::new(),
+            links: [].into(),
             work_dir: None,
             task: false,
         };

@@ -77,6 +77,7 @@ pub(crate) fn spec(command: &[&str]) -> AgentSpec {
         env: [("IMAGE".to_owned(), "from the image".to_owned())].into(),
         user: String::new(),
         cwd: "/".to_owned(),
+        links: [].into(),
         hold: false,
     }
 }

@@ -42,13 +42,14 @@ impl App {
         sequence: u64,
     ) -> Result<JobStart, StoreError> {
         let Some(user) = self.store.user_by_name(&job.user).await? else { return Ok(JobStart::Overtaken) };
+        let site = self.site(job.user.as_str(), &user.home, user.group.as_str()).await;
         let mut tasks = Vec::with_capacity(placed.len());
         let mut placed = placed.iter();
         for (number, role) in job.spec.roles.iter().enumerate() {
             for task in 0..role.tasks {
                 let Some(place) = placed.next() else { return Ok(JobStart::Overtaken) };
                 let slug = Slug::of_task(&job.slug, &role.name, task);
-                let mut spec = self.task_spec(&job.spec, role, &slug);
+                let mut spec = self.task_spec(&job.spec, role, &slug, &site);
                 spec.user.clone_from(&user.home);
                 spec.group = user.group.to_string();
                 spec.cards.clone_from(&place.cards);
@@ -72,7 +73,7 @@ impl App {
         Ok(done)
     }
 
-    fn task_spec(&self, spec: &JobSpec, role: &Role, slug: &Slug) -> InstanceSpec {
+    fn task_spec(&self, spec: &JobSpec, role: &Role, slug: &Slug, site: &jobfile::Site) -> InstanceSpec {
         InstanceSpec {
             user: String::new(),
             group: String::new(),
@@ -86,7 +87,8 @@ impl App {
             gpu_model: spec.gpu_model.clone(),
             cards: Vec::new(),
             env: spec.env.clone(),
-            command: argv(&role.command, str::to_owned),
+            command: argv(&role.command, None, str::to_owned),
+            links: spec.mounts.iter().map(|mount| (mount.to.clone(), path(&mount.from, site))).collect(),
             work_dir: role.work_dir.clone(),
             task: true,
         }
@@ -96,7 +98,7 @@ impl App {
     pub(crate) async fn begin(&self, job: &JobRow, tasks: &[TaskRow]) -> Result<(), BeginError> {
         let file = self.store.job_file(&job.id).await?;
         let Some(user) = self.store.user_by_name(&job.user).await? else { return Err(BeginError::NoUser) };
-        let site = self.site(&user.home, user.group.as_str()).await;
+        let site = self.site(job.user.as_str(), &user.home, user.group.as_str()).await;
         // The store keeps the spec without its secrets.
         let secrets = jobfile::read(&file, &site).spec.map(|spec| spec.secrets).unwrap_or_default();
         let placement = self.placement(job, tasks, &site);
@@ -107,7 +109,8 @@ impl App {
             for value in env.values_mut() {
                 *value = reveal(value);
             }
-            let command = job.spec.roles.get(task.role).map(|role| argv(&role.command, reveal));
+            let output = placement.folders.output.as_deref();
+            let command = job.spec.roles.get(task.role).map(|role| argv(&role.command, output, reveal));
             self.agents.begin(&task.instance, env, command.unwrap_or_default())
         });
         try_join_all(told).await?;
@@ -174,13 +177,17 @@ pub(crate) fn task_status(task: &TaskRow) -> Status {
     }
 }
 
-/// The program and its arguments. Lines for a shell go to bash where there is one, as their writers expect.
-fn argv(command: &Command, text: impl Fn(&str) -> String) -> Vec<String> {
-    const WHICHEVER: &str =
-        r#"if command -v bash >/dev/null 2>&1; then exec bash -c "$0"; fi; exec sh -c "$0""#;
+/// The program and its arguments. Lines for a shell go to bash where there is one, as their writers expect, and find
+/// the folder for their output made.
+fn argv(command: &Command, output: Option<&str>, text: impl Fn(&str) -> String) -> Vec<String> {
+    const WHICHEVER: &str = r#"if [ -n "$1" ]; then mkdir -p -- "$1"; fi
+if command -v bash >/dev/null 2>&1; then exec bash -c "$0"; fi; exec sh -c "$0""#;
     match command {
         Command::None => Vec::new(),
-        Command::Shell(lines) => vec!["sh".to_owned(), "-c".to_owned(), WHICHEVER.to_owned(), text(lines)],
+        Command::Shell(lines) => {
+            let made = output.unwrap_or_default().to_owned();
+            vec!["sh".to_owned(), "-c".to_owned(), WHICHEVER.to_owned(), text(lines), made]
+        }
         Command::Program(words) => words.iter().map(|word| text(word)).collect(),
     }
 }
