@@ -323,7 +323,14 @@ impl App {
         let mut shares = vec!["default".to_owned()];
         shares.extend(self.config.jobs.shares.iter().cloned());
         let registries = self.config.jobs.old_registries.clone();
-        Site { storages, shares: Some(shares), registries, ..Site::default() }
+        let mut site = Site { storages, shares: Some(shares), registries, ..Site::default() };
+        if let Some(node) = self.cluster.node() {
+            // Nobody asked for it, so nobody is refused for it on a small machine.
+            let with = &mut site.with_each_gpu;
+            with.cpus = with.cpus.min(node.cpus);
+            with.memory_mib = with.memory_mib.min(node.memory_bytes >> 21);
+        }
+        site
     }
 
     /// Checks what each role asks for; a saved image becomes the one with its digest.

@@ -64,7 +64,9 @@ fn tls_is_one_of_three() {
 fn switched_on() -> String {
     let line = |line: &'static str| {
         line.strip_prefix('#')
-            .filter(|rest| rest.starts_with(|first: char| first.is_ascii_lowercase() || first == '['))
+            .filter(|rest| {
+                rest.starts_with(|first: char| first.is_ascii_lowercase() || "[\"".contains(first))
+            })
             .unwrap_or(line)
     };
     EXAMPLE.lines().map(line).collect::<Vec<_>>().join("\n")
@@ -102,7 +104,7 @@ fn the_example_shows_the_defaults() {
     let _ = Config::take(Path::new("/data"), &mut reader);
     for (shown, default) in reader.settings().iter().zip(defaults) {
         // Where there is no default the example shows one that could be.
-        let has_one = default.value.as_deref().is_some_and(|value| !matches!(value, "[]" | "false"));
+        let has_one = default.value.as_deref().is_some_and(|value| !matches!(value, "[]" | "{}" | "false"));
         if has_one {
             assert_eq!(shown.value, default.value, "{}", shown.key);
         }
