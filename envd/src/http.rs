@@ -20,8 +20,8 @@ use axum::{
     routing::{get, post, put},
 };
 use envd_api::control::{
-    Counted, EngineState, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX,
-    PutInstance, Refused, Report, Stale, WatchEvent,
+    Counted, EngineState, FindImage, Finding, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted,
+    NodeReport, PUT_MAX, PutInstance, Refused, Report, Stale, WatchEvent,
 };
 use futures_util::{Stream, StreamExt, stream};
 use gateway_api::InstanceId;
@@ -49,6 +49,7 @@ pub(crate) async fn serve<R: Runtime>(socket: Socket, node: Arc<Node<R>>) -> std
         .route("/v1/instances/{id}/changes", post(save::changes))
         .route("/v1/watch", get(watch))
         .route("/v1/images", get(images))
+        .route("/v1/images/find", post(find_image))
         .route("/v1/images/remove", post(save::remove))
         .route("/v1/saves/{id}", get(save::state).put(save::put).delete(save::forget))
         .route("/v1/storage", get(storage))
@@ -179,6 +180,26 @@ async fn images<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Result<Json<Vec
     Ok(Json(node.world.runtime.images().await?))
 }
 
+async fn find_image<R: Runtime>(
+    State(node): State<Arc<Node<R>>>,
+    body: Result<Json<FindImage>, JsonRejection>,
+) -> Result<Json<Finding>, Answer> {
+    let Json(FindImage { reference, login }) = body?;
+    let found = node.world.runtime.find_image(&reference, login.as_ref()).await;
+    Ok(Json(match found {
+        Ok(Some(digest)) => Finding::Found { digest },
+        Ok(None) => Finding::Ours,
+        Err(RuntimeError::BadImage { why, .. }) => Finding::Bad { why },
+        Err(RuntimeError::ImageNotFound { why, .. }) => Finding::NotFound { why },
+        Err(RuntimeError::Denied { registry, why, .. }) => Finding::Denied { registry, why },
+        Err(RuntimeError::NoRegistry { registry, why, .. }) => Finding::NoAnswer { registry, why },
+        Err(RuntimeError::RegistryNotAllowed { registry, allowed }) => {
+            Finding::NotAllowed { registry, allowed }
+        }
+        Err(error) => return Err(error.into()),
+    }))
+}
+
 #[derive(Debug, Deserialize)]
 struct Whose {
     user: String,
@@ -264,12 +285,16 @@ impl From<RuntimeError> for Answer {
             RuntimeError::Unreachable { .. } | RuntimeError::NotApart { .. } => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            RuntimeError::Foreign { .. } | RuntimeError::ImageNotFound { .. } => StatusCode::NOT_FOUND,
+            RuntimeError::Foreign { .. }
+            | RuntimeError::ImageNotFound { .. }
+            | RuntimeError::Denied { .. } => StatusCode::NOT_FOUND,
             RuntimeError::BadImage { .. }
             | RuntimeError::RegistryNotAllowed { .. }
             | RuntimeError::Refused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             RuntimeError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
-            RuntimeError::Download { .. } | RuntimeError::Engine { .. } => StatusCode::BAD_GATEWAY,
+            RuntimeError::Download { .. } | RuntimeError::NoRegistry { .. } | RuntimeError::Engine { .. } => {
+                StatusCode::BAD_GATEWAY
+            }
         };
         Self::new(status, error.to_string())
     }

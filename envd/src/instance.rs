@@ -442,7 +442,7 @@ impl<R: Runtime> Instance<R> {
         let mut goal = self.goal.clone();
         // Of all acts only a download may take long, and be given up half way.
         let image = tokio::select! {
-            image = self.world.runtime.image(&put.spec.image, before, progress) => image?,
+            image = self.world.runtime.image(&put.spec.image, before, put.login.as_ref(), progress) => image?,
             _ = goal.changed() => return Ok(false),
         };
         self.observe(put, Observation::Starting);

@@ -8,7 +8,7 @@ pub(crate) mod docker;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use bytes::Bytes;
-use envd_api::control::{Counts, Failure, InstanceSpec, LocalImage, Takes, Tenants};
+use envd_api::control::{Counts, Failure, InstanceSpec, LocalImage, RegistryLogin, Takes, Tenants};
 use futures_util::Stream;
 use gateway_api::{InstanceId, node::DiskLimit};
 use jiff::Timestamp;
@@ -32,13 +32,23 @@ pub(crate) trait Runtime: Send + Sync + 'static {
     fn find(&self, id: &InstanceId) -> impl Future<Output = Result<Option<Container>, RuntimeError>> + Send;
 
     /// Makes sure that an image is on this machine, with a download if it must be, and says which one it is now: the
-    /// one that was used `before` if it is still here, whatever the name means by now.
+    /// one that was used `before` if it is still here, whatever the name means by now. Else the registry is asked, as
+    /// whoever `login` is, also when the image is here already: what one user has pulled is not for all.
     fn image(
         &self,
         reference: &str,
         before: Option<ImageId>,
+        login: Option<&RegistryLogin>,
         progress: impl FnMut(Progress) + Send,
     ) -> impl Future<Output = Result<ImageId, RuntimeError>> + Send;
+
+    /// The digest that a registry has under a name, for whoever `login` is; `None` for images that no registry is asked
+    /// for.
+    fn find_image(
+        &self,
+        reference: &str,
+        login: Option<&RegistryLogin>,
+    ) -> impl Future<Output = Result<Option<String>, RuntimeError>> + Send;
 
     fn create(&self, launch: &Launch<'_>) -> impl Future<Output = Result<(), RuntimeError>> + Send;
 
@@ -282,6 +292,10 @@ pub(crate) enum RuntimeError {
     ImageNotFound { image: String, why: String },
     #[error("cannot download `{image}`: {why}")]
     Download { image: String, why: String },
+    #[error("the registry `{registry}` does not give `{image}` to you: {why}")]
+    Denied { image: String, registry: String, why: String },
+    #[error("the registry `{registry}` cannot be asked for `{image}`: {why}")]
+    NoRegistry { image: String, registry: String, why: String },
     #[error("the disk of this machine is full")]
     DiskFull,
     /// The same again gives the same again.
@@ -303,13 +317,13 @@ impl RuntimeError {
         match self {
             Self::Unreachable { .. } => Failure::EngineUnreachable,
             Self::BadImage { .. } => Failure::BadImage,
-            Self::ImageNotFound { .. } => Failure::ImageNotFound,
+            Self::ImageNotFound { .. } | Self::Denied { .. } => Failure::ImageNotFound,
             Self::DiskFull => Failure::DiskFull,
             Self::Refused { .. }
             | Self::Foreign { .. }
             | Self::RegistryNotAllowed { .. }
             | Self::NotApart { .. } => Failure::Refused,
-            Self::Download { .. } | Self::Engine { .. } => Failure::Engine,
+            Self::Download { .. } | Self::NoRegistry { .. } | Self::Engine { .. } => Failure::Engine,
         }
     }
 
@@ -320,6 +334,8 @@ impl RuntimeError {
             Self::BadImage { .. }
             | Self::ImageNotFound { .. }
             | Self::Download { .. }
+            | Self::Denied { .. }
+            | Self::NoRegistry { .. }
             | Self::Refused { .. }
             | Self::RegistryNotAllowed { .. }
             | Self::Foreign { .. } => false,

@@ -63,9 +63,14 @@ pub(crate) enum Error {
     #[error("there is no image `{reference}`: {}", reason.sentence())]
     NoImage { reference: String, reason: Reason },
     /// The same in the words of whoever was asked for it, such as a registry.
-    #[allow(dead_code, reason = "registries are asked by the cluster, which says so in its own way")]
     #[error("there is no image `{reference}`: {why}")]
     ImageNotFound { reference: String, why: String },
+    #[error("the registry `{registry}` does not give `{reference}` to you: {why}")]
+    RegistryDenied { reference: String, registry: String, why: String },
+    #[error("the registry `{registry}` cannot be asked for `{reference}`: {why}")]
+    RegistryUnreachable { reference: String, registry: String, why: String },
+    #[error("images from `{registry}` are not allowed here; use one from {allowed}")]
+    RegistryNotAllowed { reference: String, registry: String, allowed: String },
     #[error("{field}: {why}")]
     BadValue { field: &'static str, why: String },
     #[error("{field}: {}", reason.sentence())]
@@ -287,6 +292,35 @@ impl Error {
                 "image",
                 "see the list of images, and check the spelling",
                 vec![("reference", reference.clone()), ("why", why.clone())],
+            ),
+            Self::RegistryDenied { reference, registry, why } => field(
+                Code::RegistryDenied,
+                "image",
+                "check the spelling; for a private image keep a login for its registry among your secrets",
+                vec![("reference", reference.clone()), ("registry", registry.clone()), ("why", why.clone())],
+            ),
+            Self::RegistryUnreachable { reference, registry, why } => Parts {
+                status: S::BAD_GATEWAY,
+                ..field(
+                    Code::RegistryUnreachable,
+                    "image",
+                    "try again later, or use an image of this site; instances that are made already start without it",
+                    vec![
+                        ("reference", reference.clone()),
+                        ("registry", registry.clone()),
+                        ("why", why.clone()),
+                    ],
+                )
+            },
+            Self::RegistryNotAllowed { reference, registry, allowed } => field(
+                Code::RegistryNotAllowed,
+                "image",
+                "choose another image, or ask the admin to name this registry in `registries`",
+                vec![
+                    ("reference", reference.clone()),
+                    ("registry", registry.clone()),
+                    ("allowed", allowed.clone()),
+                ],
             ),
             Self::BadValue { field: name, why } => field(
                 Code::BadValue,

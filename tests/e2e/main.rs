@@ -24,6 +24,7 @@ mod save;
 mod save_bad;
 mod save_more;
 mod saving;
+mod secrets;
 mod sidebyside;
 mod ssh;
 mod ssh_bad;

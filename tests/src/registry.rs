@@ -86,6 +86,12 @@ impl Registry {
         format!("[gateway]\n{settings}[envd]\n{settings}")
     }
 
+    /// Of its only user, `berth`.
+    pub fn password(&self) -> String {
+        let password = std::fs::read_to_string(self.password_file()).or_fail("read a password");
+        password.trim_end().to_owned()
+    }
+
     fn password_file(&self) -> PathBuf {
         self.folder.path().join("password")
     }

@@ -33,8 +33,8 @@ use tokio::{
 
 use crate::agent::{Reply, read_message};
 use crate::control::{
-    Counted, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport, PUT_MAX, PutInstance,
-    Refused, Report, Stale, WatchEvent,
+    Counted, FindImage, Finding, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport,
+    PUT_MAX, PutInstance, Refused, Report, Stale, WatchEvent,
 };
 use crate::save::{AskChanges, PutSave, RemoveImage, SaveState};
 
@@ -44,6 +44,8 @@ const CONNECT: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(10);
 /// The most that an answer may take for which envd asks the engine.
 const ENGINE_ANSWER: Duration = Duration::from_secs(30);
+/// The most that a registry may take, and the engine before it.
+const REGISTRY_ANSWER: Duration = Duration::from_secs(30);
 /// The most that a look through all changed files may take.
 const CHANGES_ANSWER: Duration = Duration::from_mins(1);
 /// A watch that was silent for this long is dead.
@@ -154,6 +156,11 @@ impl EnvdClient {
     /// The images that need no download.
     pub async fn images(&self) -> Result<Vec<LocalImage>, ClientError> {
         decode(&self.call(ENGINE_ANSWER, Method::GET, "/v1/images", None).await?)
+    }
+
+    /// What a registry says of an image.
+    pub async fn find_image(&self, find: &FindImage) -> Result<Finding, ClientError> {
+        decode(&self.call(REGISTRY_ANSWER, Method::POST, "/v1/images/find", Some(encode(find)?)).await?)
     }
 
     /// Begins to save an instance, or goes on with it.

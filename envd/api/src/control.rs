@@ -7,6 +7,7 @@
 //! | `GET /v1/watch` | lines of [`WatchEvent`]: a report first, then each change, for as long as it is read |
 //! | `GET /v1/instances/{id}/logs?tail=N&follow=true` | the container's output as log records, see [`LogHead`] |
 //! | `GET /v1/images` | the [`LocalImage`]s that need no download |
+//! | `POST /v1/images/find` [`FindImage`] | what a registry says of a reference to whoever signs in so: [`Finding`] |
 //! | `GET /v1/storage?user=U&group=G` | the [`Mounted`] storages that an instance of that user gets |
 //! | `GET /v1/storage/sftp?user=U&group=G` | with `Upgrade: sftp`: after 101 a [`Reply`](crate::agent::Reply), then SFTP on these storages |
 //! | `GET /v1/node` | [`NodeReport`] |
@@ -48,6 +49,62 @@ pub struct PutInstance {
     pub generation: u64,
     pub goal: Goal,
     pub spec: InstanceSpec,
+    /// For the registry of its image, if one is known. It is kept nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<RegistryLogin>,
+}
+
+/// Who signs in to a registry. It is used for that host and for no other.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegistryLogin {
+    /// As references of images name it.
+    pub host: String,
+    pub user: String,
+    pub password: String,
+}
+
+impl std::fmt::Debug for RegistryLogin {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("RegistryLogin").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// An image that somebody wants to use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindImage {
+    pub reference: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<RegistryLogin>,
+}
+
+/// What became of a [`FindImage`]. `why` is in the registry's own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "finding", rename_all = "snake_case")]
+pub enum Finding {
+    /// The registry has it for them: this content, whatever becomes of the name.
+    Found {
+        digest: String,
+    },
+    /// No registry is asked: it is this machine's own, or the site's.
+    Ours,
+    NotFound {
+        why: String,
+    },
+    Denied {
+        registry: String,
+        why: String,
+    },
+    NoAnswer {
+        registry: String,
+        why: String,
+    },
+    NotAllowed {
+        registry: String,
+        allowed: String,
+    },
+    Bad {
+        why: String,
+    },
 }
 
 /// All that envd needs to make an instance's container.

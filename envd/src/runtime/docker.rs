@@ -30,7 +30,7 @@ use bollard::{
     },
 };
 use bytes::Bytes;
-use envd_api::control::{Counts, LocalImage, Tenants};
+use envd_api::control::{Counts, LocalImage, RegistryLogin, Tenants};
 use futures_util::{Stream, StreamExt};
 use gateway_api::{
     InstanceId,
@@ -200,11 +200,18 @@ impl Runtime for Docker {
         &self,
         reference: &str,
         before: Option<ImageId>,
+        login: Option<&RegistryLogin>,
         progress: impl FnMut(Progress) + Send,
     ) -> Result<ImageId, RuntimeError> {
-        let Settings { registries, registry, .. } = &self.settings;
-        let places = image::Places { registries: registries.as_deref(), own: registry.as_ref() };
-        image::ensure(&self.engine, reference, before, places, progress).await
+        image::ensure(&self.engine, reference, before, self.places(), login, progress).await
+    }
+
+    async fn find_image(
+        &self,
+        reference: &str,
+        login: Option<&RegistryLogin>,
+    ) -> Result<Option<String>, RuntimeError> {
+        image::find(&self.engine, reference, self.places(), login).await
     }
 
     async fn create(&self, launch: &Launch<'_>) -> Result<(), RuntimeError> {
@@ -402,6 +409,12 @@ impl Runtime for Docker {
 }
 
 impl Docker {
+    /// Where images may come from.
+    fn places(&self) -> image::Places<'_> {
+        let Settings { registries, registry, .. } = &self.settings;
+        image::Places { registries: registries.as_deref(), own: registry.as_ref() }
+    }
+
     /// For engines that do not say where a container's files are.
     async fn engines_own_count(&self, container: &Container) -> Result<Measured, RuntimeError> {
         let options = InspectContainerOptionsBuilder::new().size(true).build();

@@ -104,7 +104,7 @@ impl Cluster {
     }
 
     pub(crate) async fn put(&self, id: &InstanceId, generation: u64, goal: Goal, spec: &InstanceSpec) {
-        let put = PutInstance { generation, goal, spec: spec.clone() };
+        let put = PutInstance { generation, goal, spec: spec.clone(), login: None };
         self.client.put(id, &put).await.unwrap();
     }
 

@@ -107,7 +107,7 @@ async fn what_cannot_be_started_says_why() {
 async fn stale_and_malformed_goals_are_refused() {
     let (cluster, id) = (Cluster::new().await, InstanceId::new());
     let refused = async |generation: u64, goal: Goal, spec: InstanceSpec| {
-        let put = PutInstance { generation, goal, spec };
+        let put = PutInstance { generation, goal, spec, login: None };
         match cluster.client.put(&id, &put).await {
             Err(ClientError::Refused { status, .. }) => Some(status.as_u16()),
             other => other.map(|()| None).unwrap(),

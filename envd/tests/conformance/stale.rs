@@ -9,7 +9,7 @@ use gateway_api::{Goal, InstanceId};
 use crate::cluster::{Cluster, spec, start_of, wait_until};
 
 async fn refused(client: &EnvdClient, id: &InstanceId, generation: u64, goal: Goal) -> Option<Stale> {
-    match client.put(id, &PutInstance { generation, goal, spec: spec() }).await {
+    match client.put(id, &PutInstance { generation, goal, spec: spec(), login: None }).await {
         Ok(()) => None,
         Err(ClientError::Refused { status, stale, .. }) => {
             assert_eq!(status.as_u16(), 409);

@@ -16,6 +16,7 @@ mod images;
 mod jobs;
 mod people;
 pub mod process;
+mod secrets;
 pub mod survey;
 pub mod wait;
 
@@ -32,6 +33,7 @@ pub use self::{
     http::fetch,
     jobs::LogPart,
     process::{Finished, Process, ProcessEvent, ProcessInput, ProcessOutput, StandardStream},
+    secrets::SecretsOf,
     wait::Waited,
 };
 use crate::{

@@ -38,6 +38,12 @@ pub enum Code {
     InUse,
     BadImage,
     ImageNotFound,
+    /// The registry does not give the image to this user.
+    RegistryDenied,
+    /// The registry cannot be asked.
+    RegistryUnreachable,
+    /// The site takes no images from this registry.
+    RegistryNotAllowed,
     BadValue,
     TooLarge,
     /// The file that was submitted has mistakes; [`Problem::notes`] names each.
@@ -121,13 +127,20 @@ pub enum Reason {
     PasswordTooShort,
     PasswordTooLong,
     PasswordUnchanged,
+    SecretEmpty,
+    SecretTooLong,
+    SecretHasControl,
+    SecretsTooMany,
+    NotARegistry,
+    NotARegistryUser,
+    SiteSecretNeedsRegistry,
     /// A reason that this client does not know, from a newer gateway.
     #[serde(other)]
     Unknown,
 }
 
 impl Reason {
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 48] = [
         Self::Negative,
         Self::CpusTooFew,
         Self::MemoryTooSmall,
@@ -169,6 +182,13 @@ impl Reason {
         Self::PasswordTooShort,
         Self::PasswordTooLong,
         Self::PasswordUnchanged,
+        Self::SecretEmpty,
+        Self::SecretTooLong,
+        Self::SecretHasControl,
+        Self::SecretsTooMany,
+        Self::NotARegistry,
+        Self::NotARegistryUser,
+        Self::SiteSecretNeedsRegistry,
     ];
 
     /// The word as it stands in JSON.
@@ -204,7 +224,7 @@ impl Reason {
             Self::EndsBeforeItStarts => "it ends before it starts",
             Self::PriorityOutOfRange => "it must be from 1 to 9",
             Self::SiteNameTooLong => "it must be one line of at most 60 characters",
-            Self::ImageEmpty => "it is empty",
+            Self::ImageEmpty | Self::SecretEmpty => "it is empty",
             Self::ImageIsAnId => "it is an image's id; use a name",
             Self::ImageTooLong => "it is too long",
             Self::ImageNotLowerCase => "its name must be in lower case",
@@ -224,6 +244,16 @@ impl Reason {
             Self::PasswordTooShort => "it has fewer than 8 characters",
             Self::PasswordTooLong => "it is longer than 1024 bytes",
             Self::PasswordUnchanged => "it is the old one",
+            Self::SecretTooLong => "it is longer than 12 KiB",
+            Self::SecretHasControl => {
+                "it holds a control character: write what is not text in base64, and decode it where you use it"
+            }
+            Self::SecretsTooMany => "there are 100 secrets already; remove one first",
+            Self::NotARegistry => "it is not the address of a registry, such as `registry.example.org:5000`",
+            Self::NotARegistryUser => "it must be one line of 1 to 256 bytes, without a colon",
+            Self::SiteSecretNeedsRegistry => {
+                "a secret of the site is the password of a registry: say of which"
+            }
             Self::Unknown => "it cannot be used",
         }
     }

@@ -20,6 +20,7 @@ pub mod notice;
 pub mod packages;
 pub mod people;
 pub mod quota;
+pub mod secret;
 pub mod session;
 pub mod setting;
 pub mod site;
@@ -34,7 +35,7 @@ pub use error::{Code, Problem};
 pub use id::{ImageId, InstanceId, JobId};
 pub use instance::{Action, CreateInstance, Goal, Instance, Status};
 pub use job::Job;
-pub use name::{GroupName, InstanceName, Slug, SshKeyName, TokenName, UserName, WorkspaceName};
+pub use name::{GroupName, InstanceName, SecretName, Slug, SshKeyName, TokenName, UserName, WorkspaceName};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -61,6 +61,12 @@ pub struct TokenName(String);
 #[schema(value_type = String, min_length = 1, max_length = 64, example = "laptop")]
 pub struct SshKeyName(String);
 
+/// What a user calls a secret: letters, digits, `.`, `_` and `-`, at most 64, beginning with a letter or `_`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, pattern = "^[A-Za-z_][A-Za-z0-9._-]{0,63}$", example = "HF_TOKEN")]
+pub struct SecretName(String);
+
 impl InstanceName {
     pub const MAX: usize = 27;
     /// Those of tasks are made from three names.
@@ -227,6 +233,27 @@ impl FromStr for SshKeyName {
     }
 }
 
+/// It is the name of a file and, where it has neither `.` nor `-`, of a variable.
+impl FromStr for SecretName {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let first = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+        let rest = |byte: u8| first(byte) || byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
+        let bytes = text.as_bytes();
+        if (1..=64).contains(&bytes.len()) && first(bytes[0]) && bytes.iter().all(|&byte| rest(byte)) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NotAName {
+                text: shortened(text),
+                kind: "the name of a secret",
+                rule: "use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or `_`",
+                of: "secret",
+            })
+        }
+    }
+}
+
 /// The rule for what only its owner reads.
 fn one_line(text: &str, kind: &'static str, of: &'static str) -> Result<String, NotAName> {
     let text = text.trim();
@@ -281,7 +308,7 @@ macro_rules! text_type {
     )*};
 }
 
-text_type!(InstanceName, Slug, UserName, GroupName, WorkspaceName, TokenName, SshKeyName);
+text_type!(InstanceName, Slug, UserName, GroupName, WorkspaceName, TokenName, SshKeyName, SecretName);
 
 macro_rules! from_text {
     ($($type:ident),*) => {$(
@@ -295,7 +322,7 @@ macro_rules! from_text {
     )*};
 }
 
-from_text!(Slug, UserName, GroupName, WorkspaceName, TokenName, SshKeyName);
+from_text!(Slug, UserName, GroupName, WorkspaceName, TokenName, SshKeyName, SecretName);
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,7 @@ pub(crate) mod logs;
 pub(crate) mod open;
 pub(crate) mod people;
 pub(crate) mod quota;
+pub(crate) mod secrets;
 pub(crate) mod shell;
 pub(crate) mod ssh;
 pub(crate) mod submit;
@@ -77,6 +78,7 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Workspace(command) => people::workspace(command, &session()?).await,
         Command::Quota(command) => quota::quota(command, &session()?).await,
         Command::Token(command) => keys::token(command, &session()?).await,
+        Command::Secret(command) => secrets::secret(command, &session()?).await,
         Command::Audit(arguments) => keys::audit(arguments, &session()?).await,
         Command::Passwd => keys::passwd(&session()?).await,
         Command::Convert(arguments) => convert::convert(&arguments, words),

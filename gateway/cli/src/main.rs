@@ -156,6 +156,9 @@ enum Command {
     /// Manage tokens for scripts
     #[command(subcommand)]
     Token(commands::keys::TokenCommand),
+    /// Manage secrets: values that are used by name, and logins of registries
+    #[command(subcommand)]
+    Secret(commands::secrets::SecretCommand),
     /// Print the audit log
     Audit(commands::keys::Audit),
     /// Change your password

@@ -52,9 +52,10 @@ impl App {
         wanted: CreateInstance,
     ) -> Result<Instance, Error> {
         let auto_start = wanted.auto_start;
-        let (name, spec) = self.checked(caller, wanted).await?;
+        let (name, mut spec) = self.checked(caller, wanted).await?;
         let (id, slug) = (InstanceId::new(), name.slug());
         self.refuse(&line::new_instance_work(&id, caller, &spec)).await?;
+        spec.image = self.pin_image(caller, &spec.image, None).await?;
         let new = NewInstance {
             id: &id,
             user: caller.user.id,

@@ -34,9 +34,10 @@ const TIME_LIMIT_MAX: u64 = 366 * 24 * 3600;
 impl App {
     /// Takes a job into the line. Every mistake in its file is told at once, and then nothing is queued.
     pub(crate) async fn submit_job(&self, caller: &Caller, wanted: SubmitJob) -> Result<Job, Error> {
-        let (row, warnings) = self.draft(caller, &wanted).await?;
+        let (mut row, warnings) = self.draft(caller, &wanted).await?;
         self.refuse(&line::job_work(&row)).await?;
         self.check_task_names(&row).await?;
+        self.pin_job(caller, &mut row.spec).await?;
         let new = NewJob {
             id: &row.id,
             user: caller.user.id,

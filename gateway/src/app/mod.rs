@@ -5,6 +5,7 @@ mod apps;
 mod chores;
 mod cluster_view;
 mod convert;
+mod foreign;
 mod gpus;
 mod groups;
 mod images;
@@ -18,6 +19,7 @@ mod quotas;
 mod recipe;
 mod registry;
 mod saved;
+mod secrets;
 mod site;
 mod ssh_keys;
 mod storage;
@@ -35,7 +37,7 @@ use tokio::sync::{Notify, RwLock};
 
 use crate::{
     agents::Agents,
-    auth::{limits::SignInLimits, live::Live, password::Passwords, ticket::Tickets},
+    auth::{limits::SignInLimits, live::Live, password::Passwords, ticket::Tickets, vault::Vault},
     clusters::{Cluster, Health},
     config::Config,
     error::Error,
@@ -57,6 +59,7 @@ pub(crate) use apps::APP_SESSION_LASTS;
 pub(crate) use jobs::{in_line, kept_for, stopped_by, task_status};
 pub(crate) use line::Outlook;
 pub(crate) use registry::Refused;
+pub(crate) use secrets::Keeper;
 pub(crate) use usage::Stretch;
 
 /// All parts of the gateway. One per process.
@@ -94,6 +97,8 @@ pub(crate) struct App {
     /// What users are to sign with keys that they want to add.
     challenges: Challenges,
     passwords: Passwords,
+    /// Opens secrets.
+    vault: Vault,
     limits: SignInLimits,
     /// The site's registry, if it has one.
     pub(crate) registry: Option<Registry>,
@@ -142,6 +147,7 @@ impl App {
             ssh: OnceLock::new(),
             challenges: Challenges::default(),
             passwords: Passwords::new()?,
+            vault: Vault::open(&config.data.join("keys")).map_err(|error| Error::Internal(error.into()))?,
             limits: SignInLimits::default(),
             live: Live::new(config.limits.connections_max),
             registry: Registry::new(&config),

@@ -14,6 +14,7 @@ use oci_spec::distribution::Reference;
 
 use super::{
     App,
+    foreign::unpinned,
     instances::{check, gibibytes},
 };
 use crate::{
@@ -207,7 +208,7 @@ impl App {
             let rest = image.strip_prefix(registry.as_str())?.strip_prefix('/')?;
             Some(rest.split_once('@').map_or(rest, |(name, _)| name))
         });
-        own.map_or_else(|| image.to_owned(), |name| format!("{}/{name}", self.registry_name()))
+        own.map_or_else(|| unpinned(image).to_owned(), |name| format!("{}/{name}", self.registry_name()))
     }
 
     async fn image_users(&self) -> Result<Users, Error> {

@@ -7,5 +7,6 @@ pub(crate) mod password;
 pub(crate) mod policy;
 pub(crate) mod ticket;
 pub(crate) mod token;
+pub(crate) mod vault;
 
 pub(crate) use caller::{Caller, Key, Origin};

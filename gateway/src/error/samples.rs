@@ -30,6 +30,21 @@ pub(crate) fn all() -> Vec<Error> {
             reference: "python:3.99".to_owned(),
             why: "docker.io answered `manifest unknown`".to_owned(),
         },
+        Error::RegistryDenied {
+            reference: "registry.example.org/team/image:1".to_owned(),
+            registry: "registry.example.org".to_owned(),
+            why: "no basic auth credentials".to_owned(),
+        },
+        Error::RegistryUnreachable {
+            reference: "registry.example.org/team/image:1".to_owned(),
+            registry: "registry.example.org".to_owned(),
+            why: "connection refused".to_owned(),
+        },
+        Error::RegistryNotAllowed {
+            reference: "registry.example.org/team/image:1".to_owned(),
+            registry: "registry.example.org".to_owned(),
+            allowed: "`docker.io`".to_owned(),
+        },
         Error::BadValue { field: "cpus", why: "it must be more than 0".to_owned() },
         Error::TooLarge { field: "cpus", wanted: "64".to_owned(), largest: "2".to_owned() },
         Error::WeakPassword { reason: Reason::PasswordTooShort },

@@ -32,6 +32,7 @@ mod process;
 mod quotas;
 mod registry;
 mod relay;
+mod secrets;
 mod session;
 mod settings;
 mod site;
@@ -232,6 +233,10 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(ssh::list, ssh::add))
         .routes(routes!(ssh::challenge))
         .routes(routes!(ssh::make_pair))
+        .routes(routes!(secrets::list))
+        .routes(routes!(secrets::set, secrets::remove))
+        .routes(routes!(secrets::list_site))
+        .routes(routes!(secrets::set_site, secrets::remove_site))
         .routes(routes!(notices::list, notices::add))
         .routes(routes!(notices::remove))
         .routes(routes!(notices::rules, notices::set_rules))

@@ -139,6 +139,7 @@ impl World {
             _ => Status::Succeeded,
         };
         let job = site.job(&owner, &status).await.to_string();
+        site.secret(&owner).await;
         Self { tokens, owner, group, workspace, instance, job, token, image, number: n }
     }
 
@@ -172,6 +173,7 @@ impl World {
             .replace("{terminal}", "main")
             .replace("{app}", "desktop")
             .replace("{image}", &self.image)
+            .replace("{secret}", "HF_TOKEN")
             .replace("{port}", "8888");
         assert!(!path.contains('{'), "{path}: say what stands for this");
         path
@@ -200,6 +202,9 @@ impl World {
             "submit_job" | "dry_run_job" | "convert_job" => json!({"file": super::testing::JOB_FILE}),
             "change_job" => json!({"priority": 6}),
             "set_user_quota" | "set_group_quota" => json!({"limits": {"gpus": 2}}),
+            "set_secret" | "set_site_secret" => {
+                json!({"value": "hush", "registry": {"host": format!("registry-{n}.example.org"), "user": "me"}})
+            }
             "add_token" => json!({"name": "new", "scope": "all"}),
             other => panic!("{other}: say what body it takes"),
         }

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use envd_api::{control::InstanceSpec, save::SavedImage};
 use gateway_api::{
     GroupName, ImageId, InstanceId, InstanceName, JobId, Slug, Status, TokenName, UserName, WorkspaceName,
-    id::TokenId, image::Share, packages::Packages, session::Role, token::Scope,
+    id::TokenId, image::Share, packages::Packages, secret::SecretRegistry, session::Role, token::Scope,
 };
 use http::Method;
 use serde_json::Value;
@@ -23,7 +23,7 @@ use crate::{
         tls::{Certificates, provider},
     },
     proxy::{Proxy, address::Addresses},
-    store::{Added, GroupId, Line, NewImage, NewInstance, NewJob, NewToken, NewUser, Store},
+    store::{Added, GroupId, Line, NewImage, NewInstance, NewJob, NewSecret, NewToken, NewUser, Store},
     tasks::Tasks,
 };
 
@@ -229,6 +229,17 @@ impl Site {
         };
         assert!(self.app.store.finish_image(&id, &saved, &line()).await.unwrap());
         id
+    }
+
+    /// Adds a secret of the owner's, and one of the site's, both called `HF_TOKEN`.
+    pub(super) async fn secret(&self, owner: &str) {
+        let owner = self.app.store.user_by_name(&owner.parse().unwrap()).await.unwrap().unwrap();
+        let name = "HF_TOKEN".parse().unwrap();
+        let own = NewSecret { owner: Some(owner.id), name: &name, registry: None, sealed: b"sealed" };
+        self.app.store.set_secret(own, &line()).await.unwrap();
+        let registry = SecretRegistry { host: "registry.example.org".to_owned(), user: "lab".to_owned() };
+        let site = NewSecret { owner: None, name: &name, registry: Some(&registry), sealed: b"sealed" };
+        self.app.store.set_secret(site, &line()).await.unwrap();
     }
 
     /// Adds a job that is in that state.

@@ -157,7 +157,8 @@ async fn tell(app: &App, told: &mut Told) -> Result<(), Interrupted> {
 
 async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrupted> {
     let Some(row) = app.store.instance(id).await? else { return Ok(()) };
-    let put = PutInstance { generation: row.generation, goal: row.goal, spec: row.spec.clone() };
+    let login = if row.goal == Goal::Running { app.image_login(&row).await? } else { None };
+    let put = PutInstance { generation: row.generation, goal: row.goal, spec: row.spec.clone(), login };
     match app.cluster.envd.put(id, &put).await {
         Ok(()) => {
             told.insert(id.clone(), Some((row.generation, row.spec.group.clone())));

@@ -90,6 +90,7 @@ fn rows(version: i64) -> &'static str {
         }
         10 => "update images set packages = '{}', frozen_ms = 12;",
         12 => "insert into site values (1, 'The lab', 0, 1);",
+        14 => "insert into secrets values (1, 7, 'HF_TOKEN', null, null, x'01', 1000);",
         _ => "",
     }
 }

@@ -13,6 +13,12 @@ use super::{GroupId, Line, Store, StoreError, audit, now, readable, time};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct UserId(pub(super) i64);
 
+impl std::fmt::Display for UserId {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
 /// A user as the store keeps one.
 #[derive(Debug, Clone)]
 pub(crate) struct User {
@@ -179,6 +185,7 @@ impl Store {
         if must_change {
             sqlx::query("delete from tokens where user_id = ?").bind(user.0).execute(&mut *change).await?;
             sqlx::query("delete from ssh_keys where user_id = ?").bind(user.0).execute(&mut *change).await?;
+            sqlx::query("delete from secrets where user_id = ?").bind(user.0).execute(&mut *change).await?;
         }
         audit::append(&mut change, line).await?;
         change.commit().await?;

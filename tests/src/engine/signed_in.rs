@@ -5,7 +5,7 @@ use std::process::Stdio;
 use tempfile::TempDir;
 
 use super::{command, docker, forget_images_of};
-use crate::{OrFail as _, World, world::Ran};
+use crate::{OrFail as _, Registry, World, world::Ran};
 
 /// A client that is signed in to one gateway. What it pulled and tagged goes with it.
 #[derive(Debug)]
@@ -19,6 +19,14 @@ impl SignedIn {
     pub async fn to(world: &World, user: &str, secret: &str) -> Self {
         let client = Self::to_nothing(world);
         client.sign_in(user, secret).await.succeeded();
+        client
+    }
+
+    /// Signs in to a registry itself, as its owner.
+    pub async fn to_registry(registry: &Registry) -> Self {
+        let folder = tempfile::tempdir().or_fail("make a folder");
+        let client = Self { folder, host: registry.address().to_owned() };
+        client.sign_in("berth", &registry.password()).await.succeeded();
         client
     }
 

@@ -40,6 +40,7 @@ export { default as IconMoon } from '@tabler/icons-react/dist/esm/icons/IconMoon
 export { default as IconNotebook } from '@tabler/icons-react/dist/esm/icons/IconNotebook.mjs'
 export { default as IconPalette } from '@tabler/icons-react/dist/esm/icons/IconPalette.mjs'
 export { default as IconPlay } from '@tabler/icons-react/dist/esm/icons/IconPlayerPlay.mjs'
+export { default as IconPencil } from '@tabler/icons-react/dist/esm/icons/IconPencil.mjs'
 export { default as IconPlus } from '@tabler/icons-react/dist/esm/icons/IconPlus.mjs'
 export { default as IconPort } from '@tabler/icons-react/dist/esm/icons/IconPlug.mjs'
 export { default as IconQueue } from '@tabler/icons-react/dist/esm/icons/IconListNumbers.mjs'

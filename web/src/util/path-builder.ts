@@ -48,6 +48,7 @@ export const SETTINGS_SECTIONS = [
   'appearance',
   'ssh-keys',
   'tokens',
+  'secrets',
   'security',
   'activity',
 ] as const

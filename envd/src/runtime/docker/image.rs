@@ -2,6 +2,9 @@
 //!
 //! A name is looked up and pulled in its full form, so that nothing which merely looks like an image's id is taken for
 //! one. A container is then made from the id that was found: a tag that moves meanwhile changes nothing.
+//!
+//! Before an image of another registry is used, that registry is asked for it as the user who wants it, also when the
+//! image is here already: what one of them has pulled is not for all. Its answer is a digest, and that digest is run.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,6 +13,7 @@ use bollard::{
     models::{CreateImageInfo, ImageConfig},
     query_parameters::CreateImageOptionsBuilder,
 };
+use envd_api::control::RegistryLogin;
 use futures_util::StreamExt;
 use oci_spec::distribution::Reference;
 use tokio::time::timeout;
@@ -25,6 +29,12 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// What is allowed where the site names no registries.
 const PUBLIC_ONES: &str = "a public registry, or ask the admin to name this one in `registries`";
+/// The most that a registry may take to say which content a name has.
+const ASK: Duration = Duration::from_secs(20);
+/// What registries say of what they do not have, and of what they do not give.
+const ABSENT: [&str; 4] = ["not found", "manifest unknown", "name unknown", "does not exist"];
+const DENIED: [&str; 5] =
+    ["unauthorized", "no basic auth credentials", "denied", "forbidden", "authentication required"];
 
 /// Where images may come from.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +51,7 @@ pub(super) async fn ensure(
     reference: &str,
     before: Option<ImageId>,
     places: Places<'_>,
+    login: Option<&RegistryLogin>,
     progress: impl FnMut(Progress) + Send,
 ) -> Result<ImageId, RuntimeError> {
     let name = parse(reference)?;
@@ -53,7 +64,12 @@ pub(super) async fn ensure(
     {
         return Ok(before);
     }
-    let (registry, name) = (name.registry().to_owned(), name.whole());
+    let (name, login) = if own.is_some() || is_local(&name) {
+        (name.whole(), site_login(own, reference).await?)
+    } else {
+        let digest = ask(engine, &name, places, login).await?;
+        (format!("{}/{}@{digest}", name.registry(), name.repository()), credentials(&name, login))
+    };
     if let Some(id) = look_up(engine, &name).await? {
         return Ok(id);
     }
@@ -62,10 +78,6 @@ pub(super) async fn ensure(
             "it is an image of this machine's own, which has not been made here or was removed".to_owned();
         return Err(RuntimeError::ImageNotFound { image: reference.to_owned(), why });
     }
-    if own.is_none() && places.registries.is_none() && reach::leads_inside(&registry).await {
-        return Err(RuntimeError::RegistryNotAllowed { registry, allowed: PUBLIC_ONES.to_owned() });
-    }
-    let login = login(own, reference).await?;
     pull(engine, &name, login, progress).await?;
     look_up(engine, &name).await?.ok_or_else(|| RuntimeError::Download {
         image: reference.to_owned(),
@@ -73,8 +85,77 @@ pub(super) async fn ensure(
     })
 }
 
+/// The digest of what a registry has for whoever `login` is; `None` for what no registry is asked for.
+pub(super) async fn find(
+    engine: &Engine,
+    reference: &str,
+    places: Places<'_>,
+    login: Option<&RegistryLogin>,
+) -> Result<Option<String>, RuntimeError> {
+    let name = parse(reference)?;
+    if places.own.is_some_and(|own| own.address == name.registry()) || is_local(&name) {
+        return Ok(None);
+    }
+    allowed(&name, places.registries)?;
+    ask(engine, &name, places, login).await.map(Some)
+}
+
+/// Asks a registry, by way of the engine, which knows the site's certificates and proxies.
+async fn ask(
+    engine: &Engine,
+    name: &Reference,
+    places: Places<'_>,
+    login: Option<&RegistryLogin>,
+) -> Result<String, RuntimeError> {
+    if places.registries.is_none() && reach::leads_inside(name.registry()).await {
+        let registry = name.registry().to_owned();
+        return Err(RuntimeError::RegistryNotAllowed { registry, allowed: PUBLIC_ONES.to_owned() });
+    }
+    let docker = engine.docker().await?;
+    let (image, registry) = (name.whole(), name.registry().to_owned());
+    let asked = timeout(ASK, docker.inspect_registry_image(&image, credentials(name, login))).await;
+    let Ok(answer) = asked else {
+        let why = format!("it did not answer within {} s", ASK.as_secs());
+        return Err(RuntimeError::NoRegistry { image, registry, why });
+    };
+    match answer {
+        Ok(found) => found.descriptor.digest.ok_or_else(|| RuntimeError::Download {
+            image,
+            why: "the registry did not say which content it is".to_owned(),
+        }),
+        Err(error) => {
+            let why = engine::text(&error);
+            let error = engine::runtime_error(error);
+            Err(if matches!(error, RuntimeError::Unreachable { .. } | RuntimeError::DiskFull) {
+                error
+            } else if says(&why, &DENIED) {
+                RuntimeError::Denied { image, registry, why }
+            } else if says(&why, &ABSENT) {
+                RuntimeError::ImageNotFound { image, why }
+            } else {
+                RuntimeError::NoRegistry { image, registry, why }
+            })
+        }
+    }
+}
+
+/// The login, if it is for the registry of this image.
+fn credentials(name: &Reference, login: Option<&RegistryLogin>) -> Option<DockerCredentials> {
+    login.filter(|login| login.host == name.registry()).map(|login| DockerCredentials {
+        username: Some(login.user.clone()),
+        password: Some(login.password.clone()),
+        serveraddress: Some(login.host.clone()),
+        ..DockerCredentials::default()
+    })
+}
+
+/// Whether it is an image of this machine's own.
+fn is_local(name: &Reference) -> bool {
+    name.whole().starts_with(OWN_IMAGES)
+}
+
 /// How the engine signs in to the site's own registry.
-async fn login(
+async fn site_login(
     own: Option<&registry::Settings>,
     reference: &str,
 ) -> Result<Option<DockerCredentials>, RuntimeError> {
@@ -116,7 +197,7 @@ fn parse(reference: &str) -> Result<Reference, RuntimeError> {
 /// site's network: where the site does not name its registries, only those with a public name are asked.
 fn allowed(name: &Reference, registries: Option<&[String]>) -> Result<(), RuntimeError> {
     let registry = name.registry();
-    let is_allowed = name.whole().starts_with(OWN_IMAGES)
+    let is_allowed = is_local(name)
         || registries
             .map_or_else(|| has_public_name(registry), |names| names.iter().any(|one| one == registry));
     if is_allowed {
@@ -177,15 +258,18 @@ fn silent(name: &str, limit: Duration) -> RuntimeError {
     RuntimeError::Download { image: name.to_owned(), why }
 }
 
+fn says(why: &str, words: &[&str]) -> bool {
+    let why = why.to_ascii_lowercase();
+    words.iter().any(|words| why.contains(words))
+}
+
 /// The registry's own words, sorted by what they mean to a user.
 fn pull_error(name: &str, error: bollard::errors::Error) -> RuntimeError {
-    const ABSENT: [&str; 5] =
-        ["not found", "manifest unknown", "name unknown", "pull access denied", "does not exist"];
     let (image, why) = (name.to_owned(), engine::text(&error));
     let error = engine::runtime_error(error);
     if matches!(error, RuntimeError::Unreachable { .. } | RuntimeError::DiskFull) {
         error
-    } else if ABSENT.iter().any(|words| why.contains(words)) {
+    } else if says(&why, &ABSENT) || says(&why, &DENIED) {
         RuntimeError::ImageNotFound { image, why }
     } else {
         RuntimeError::Download { image, why }

@@ -57,6 +57,13 @@ impl Words {
         }
     }
 
+    pub(crate) fn ask_secret_value(self, name: &str) -> String {
+        match self.0 {
+            English => format!("Value of {name}: "),
+            Chinese => format!("{name} 的值："),
+        }
+    }
+
     pub(crate) fn ask_old_password(self) -> &'static str {
         self.pick("Current password: ", "当前密码：")
     }

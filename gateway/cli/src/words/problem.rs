@@ -56,6 +56,18 @@ impl Words {
                     Chinese => format!("`berth user restore {name}` 可恢复该账号；也可换一个名称"),
                 }
             }
+            Code::RegistryDenied => {
+                let registry = problem.params.get("registry").map_or("HOST", String::as_str);
+                match self.0 {
+                    English => format!(
+                        "check the spelling; for a private image `berth secret set NAME --registry {registry} --user USER` \
+                         keeps a login"
+                    ),
+                    Chinese => format!(
+                        "请检查拼写；若是私有镜像，请用 `berth secret set 名称 --registry {registry} --user 用户名` 保存登录信息"
+                    ),
+                }
+            }
             Code::BadCredentials
             | Code::TooManyAttempts
             | Code::TooManyOpen
@@ -67,6 +79,8 @@ impl Words {
             | Code::LastAdmin
             | Code::InUse
             | Code::BadImage
+            | Code::RegistryUnreachable
+            | Code::RegistryNotAllowed
             | Code::BadValue
             | Code::BadJobFile
             | Code::NeedsMoreMachines
@@ -92,6 +106,7 @@ impl Words {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each code: the whole table on one page is the point")]
 fn chinese(problem: &Problem) -> String {
     let param = |key: &str| problem.params.get(key).map_or("", String::as_str);
     let field = || self::field(param("field"));
@@ -129,6 +144,7 @@ fn chinese(problem: &Problem) -> String {
         },
         Code::BadImage => because(with_value("镜像地址不符合格式", param("reference")), why()),
         Code::ImageNotFound => because(with_value("找不到镜像", param("reference")), why()),
+        Code::RegistryDenied | Code::RegistryUnreachable | Code::RegistryNotAllowed => of_registry(problem),
         Code::BadValue => match why() {
             "" => format!("“{}”的值不符合要求", field()),
             why => format!("“{}”的值不符合要求：{why}", field()),
@@ -221,7 +237,9 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
         }
         Code::InUse => "请先移出其中的成员",
         Code::BadImage => "请写成 `registry.example.org/team/image:tag` 的形式",
-        Code::ImageNotFound => "请检查拼写和标签",
+        Code::ImageNotFound | Code::RegistryDenied => "请检查拼写和标签",
+        Code::RegistryUnreachable => "请稍后重试，或使用本站的镜像；已创建的实例启动时不需要它",
+        Code::RegistryNotAllowed => "请换一个镜像，或请管理员将该仓库加入 `registries`",
         Code::BadValue => "请修改后重试",
         Code::TooLarge => "请减少申请量",
         Code::BadJobFile => "请按所列的行号逐一修改",
@@ -248,6 +266,18 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
 
 fn with_value(what: &str, value: &str) -> String {
     if value.is_empty() { what.to_owned() } else { format!("{what}：`{value}`") }
+}
+
+/// What another registry said, or why it is not asked.
+fn of_registry(problem: &Problem) -> String {
+    let param = |key: &str| problem.params.get(key).map_or("", String::as_str);
+    if problem.code == Code::RegistryNotAllowed {
+        return with_value("本站不使用该镜像仓库的镜像", param("registry"));
+    }
+    let is_denied = problem.code == Code::RegistryDenied;
+    let what =
+        if is_denied { "镜像仓库没有向您提供镜像" } else { "无法向镜像仓库查询镜像" };
+    because(with_value(what, param("reference")), param("why"))
 }
 
 fn because(what: String, why: &str) -> String {
@@ -291,7 +321,7 @@ fn reason(word: &str) -> Option<&'static str> {
         Reason::EndsBeforeItStarts => "结束时间早于开始时间",
         Reason::PriorityOutOfRange => "须在 1 至 9 之间",
         Reason::SiteNameTooLong => "须为一行，最多 60 个字符",
-        Reason::ImageEmpty => "不能为空",
+        Reason::ImageEmpty | Reason::SecretEmpty => "不能为空",
         Reason::ImageIsAnId => "这是镜像的 ID，请使用名称",
         Reason::ImageTooLong => "过长",
         Reason::ImageNotLowerCase => "名称必须全部小写",
@@ -307,6 +337,12 @@ fn reason(word: &str) -> Option<&'static str> {
         Reason::PasswordTooShort => "少于 8 个字符",
         Reason::PasswordTooLong => "超过 1024 个字节",
         Reason::PasswordUnchanged => "与旧密码相同",
+        Reason::SecretTooLong => "不能超过 12 KiB",
+        Reason::SecretHasControl => "含有控制字符；非文本内容请先用 base64 编码，使用时再解码",
+        Reason::SecretsTooMany => "密钥已达 100 个，请先删除一个",
+        Reason::NotARegistry => "不是镜像仓库的地址，应形如 `registry.example.org:5000`",
+        Reason::NotARegistryUser => "须为一行，1 到 256 字节，不含冒号",
+        Reason::SiteSecretNeedsRegistry => "站点的密钥必须是某个镜像仓库的密码，请指明仓库",
         Reason::Unknown => return None,
     })
 }
@@ -320,6 +356,8 @@ fn kind(kind: &str) -> &str {
         "workspace" => "工作空间",
         "token" => "访问令牌",
         "key" => "SSH 公钥",
+        "secret" => "密钥",
+        "login" => "镜像仓库登录",
         "node" => "节点",
         "terminal" => "终端",
         "app" => "应用",
@@ -358,6 +396,9 @@ fn field(field: &str) -> &str {
         "new" => "新密码",
         "instances" => "实例数",
         "jobs" => "任务数",
+        "value" => "值",
+        "registry" | "registry/host" => "镜像仓库",
+        "registry/user" => "镜像仓库用户名",
         other => other,
     }
 }

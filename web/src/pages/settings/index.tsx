@@ -9,6 +9,7 @@ import { paths, SETTINGS_SECTIONS, type SettingsSection } from '../../util/path-
 import { ActivitySection } from './activity'
 import { AppearanceSection } from './appearance'
 import { ProfileSection } from './profile'
+import { SecretsSection } from './secrets'
 import { SecuritySection } from './security'
 import { SshKeysSection } from './ssh-keys'
 import { TokensSection } from './tokens'
@@ -42,6 +43,8 @@ function SectionContent({ section }: { section: SettingsSection }) {
       return <SshKeysSection />
     case 'tokens':
       return <TokensSection />
+    case 'secrets':
+      return <SecretsSection />
     case 'security':
       return <SecuritySection />
     case 'activity':
