@@ -536,8 +536,8 @@ impl<R: Runtime> Instance<R> {
         }
         // A directory that somebody removed would keep the container from starting.
         self.binds(put).await?;
-        let (command, hold) = (put.spec.command.clone(), put.spec.task);
-        let links = put.spec.links.clone();
+        let hold = put.spec.task || !put.spec.secrets.is_empty();
+        let (command, links) = (put.spec.command.clone(), put.spec.links.clone());
         let spec = AgentSpec { generation: put.generation, command, env, user, cwd, links, hold };
         let start = Start {
             spec,

@@ -12,7 +12,7 @@ mod door;
 mod tests;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -191,14 +191,9 @@ impl Agents {
         self.report(instance, Call::App(call)).await
     }
 
-    /// Lets a task that waits for its fellows begin.
-    pub(crate) async fn begin(
-        &self,
-        instance: &InstanceId,
-        env: BTreeMap<String, String>,
-        command: Vec<String>,
-    ) -> Result<(), AgentError> {
-        let Begun {} = self.report(instance, Call::Begin(Begin { env, command })).await?;
+    /// Lets what waits begin: a task for its fellows, an instance for its secrets.
+    pub(crate) async fn begin(&self, instance: &InstanceId, begin: Begin) -> Result<(), AgentError> {
+        let Begun {} = self.report(instance, Call::Begin(begin)).await?;
         Ok(())
     }
 

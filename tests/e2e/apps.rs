@@ -36,6 +36,7 @@ async fn create(client: &Client, who: &str) {
         env: [].into(),
         command,
         auto_start: false,
+        secrets: Vec::new(),
     };
     client.create_instance(&wanted).await.or_fail("create an instance");
     wait_until("the instance runs", LIMIT, async || {

@@ -42,6 +42,7 @@ impl Operation {
                 .replace("{app}", "lab")
                 .replace("{id}", "tok_00000000000000000000000000000000")
                 .replace("{image}", "img_00000000000000000000000000000000")
+                .replace("{secret}", "NO_SUCH_SECRET")
                 .replace("{user}", "nobody");
             assert!(!path.contains('{'), "what to put into {template}?");
             for (method, operation) in methods.as_object().into_iter().flatten() {

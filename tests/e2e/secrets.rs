@@ -1,5 +1,7 @@
 //! Secrets, and images of a registry that wants to know who asks.
 
+use std::path::{Path, PathBuf};
+
 use gateway_api::{Code, CreateInstance, Problem, Status, client::Client};
 use tests::{
     LIMIT, OrFail as _, Registry, Setup, World,
@@ -54,6 +56,7 @@ async fn refused(client: &Client, image: &str) -> Problem {
         env: [].into(),
         command: Vec::new(),
         auto_start: false,
+        secrets: Vec::new(),
     };
     let error = client.create_instance(&wanted).await.err().or_fail("have the image refused");
     error.problem().or_fail("read a problem").clone()
@@ -122,4 +125,74 @@ async fn what_was_checked_is_what_runs_and_a_restart_asks_nobody() {
     assert_eq!((problem.code, problem.pointer.as_deref()), (Code::RegistryUnreachable, Some("/image")));
     assert!(problem.params["why"].contains("connection refused"), "{problem:?}");
     lab.world.berth(&["restart", "second", "--wait"]).await.succeeded();
+}
+
+/// Whether a file below a folder holds these bytes.
+fn on_disk(folder: &Path, bytes: &[u8]) -> Option<PathBuf> {
+    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+        let (path, kind) = (entry.path(), entry.file_type().ok()?);
+        let found = if kind.is_dir() {
+            on_disk(&path, bytes)
+        } else if kind.is_file() {
+            let content = std::fs::read(&path).unwrap_or_default();
+            content.windows(bytes.len()).any(|window| window == bytes).then_some(path)
+        } else {
+            None
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+#[tokio::test]
+async fn a_secret_is_in_the_process_and_in_memory_and_nowhere_else() {
+    const CANARY: &str = "canary-7f3a91c05e";
+    let registry = Registry::start().await;
+    let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
+    let base = LocalImage::busybox();
+    for name in ["HF_TOKEN", "key.pem"] {
+        let value = format!("{CANARY}-{name}\n");
+        world.berth_with(&["secret", "set", name], value.as_bytes()).await.succeeded();
+    }
+    let (_, said) = world.berth(&["create", "a1", "--secret", "HF_TOKE"]).await.ended(1);
+    assert!(said.contains("no secret `HF_TOKE`") && said.contains("`HF_TOKEN`"), "{said}");
+    let create =
+        ["create", "a1", "--image", base.reference(), "--secret", "HF_TOKEN", "--secret", "key.pem:file"];
+    world.berth(&[&create[..], &["--wait"]].concat()).await.succeeded();
+
+    let read = "echo $HF_TOKEN; cat /.berth/secrets/key.pem";
+    let expected = format!("{CANARY}-HF_TOKEN\n{CANARY}-key.pem");
+    let seen = world.berth(&["exec", "a1", "--", "sh", "-c", read]).await.succeeded();
+    assert_eq!(seen, expected);
+    world.berth(&["restart", "a1", "--wait"]).await.succeeded();
+    assert_eq!(world.berth(&["exec", "a1", "--", "sh", "-c", read]).await.succeeded(), expected);
+
+    let container = world.only_container();
+    assert!(!engine::docker(&["inspect", &container]).contains(CANARY));
+    assert_eq!(on_disk(world.data(), CANARY.as_bytes()), None);
+    let upper = engine::inspect(&container, ".GraphDriver.Data.UpperDir");
+    assert_eq!(on_disk(Path::new(&upper), CANARY.as_bytes()), None);
+
+    let saved = world.berth(&["save", "a1", "v1", "--wait", "--json"]).await.succeeded();
+    let saved: serde_json::Value = serde_json::from_str(&saved).or_fail("read JSON");
+    let digest = saved["saved"]["digest"].as_str().or_fail("find the digest");
+    let repository = format!("{}/admin/a1@{digest}", registry.address());
+    let unpacked = tempfile::tempdir().or_fail("make a folder");
+    let archive = unpacked.path().join("image.tar");
+    let to = archive.to_str().or_fail("read a path");
+    let docker = SignedIn::to_registry(&registry).await;
+    docker.run(&["pull", "--quiet", &repository]).await.succeeded();
+    let made = engine::docker(&["create", &repository, "sh"]);
+    engine::docker(&["export", "--output", to, &made]);
+    engine::docker(&["rm", &made]);
+    assert_eq!(on_disk(unpacked.path(), CANARY.as_bytes()), None);
+
+    // A job takes what its file does not define from the account. What it prints is printed, so this comes last.
+    let line = "echo of-the-job <% $secrets.HF_TOKEN %>";
+    let job = ["submit", "--name", "printer", "--image", base.reference(), "--wait", "--", "sh", "-c", line];
+    world.berth(&job).await.succeeded();
+    let printed = world.berth(&["logs", "printer"]).await.succeeded();
+    assert_eq!(printed, format!("of-the-job {CANARY}-HF_TOKEN\n"));
 }

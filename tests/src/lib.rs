@@ -55,5 +55,6 @@ pub fn wanted(name: &str) -> CreateInstance {
         env: [].into(),
         command: Vec::new(),
         auto_start: false,
+        secrets: Vec::new(),
     }
 }

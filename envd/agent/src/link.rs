@@ -23,7 +23,8 @@ use serde::{Deserialize, Serialize};
 use tokio::net::{TcpStream, UnixStream, unix::OwnedReadHalf};
 
 use crate::{
-    Agent, app, children::Streams, dial, enter::Helper, environment::StartError, exec, session, terminal,
+    Agent, app, children::Streams, dial, enter::Helper, environment::StartError, exec, secrets, session,
+    terminal,
 };
 
 /// Answers under way at once. A terminal that is watched counts as one.
@@ -136,6 +137,9 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
             helper(agent, Helper::Listen, &wanted)
         }
         Call::Begin(begin) => {
+            if agent.begun.get().is_none() {
+                secrets::put(agent, &begin.files)?;
+            }
             if agent.begun.set(begin).is_ok() {
                 agent.begin.notify_one();
             }

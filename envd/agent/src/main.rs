@@ -29,6 +29,7 @@ mod resolve;
 mod room;
 mod scp;
 mod scrollback;
+mod secrets;
 mod session;
 mod sftp;
 mod signal;

@@ -47,6 +47,8 @@ pub const VERSION: u32 = 1;
 pub const AGENT: &str = "/.berth/agent";
 /// Where envd mounts the door's directory in an instance, read-only.
 pub const DOOR: &str = "/.berth/door";
+/// Where envd mounts memory for files with secrets, in instances that use some.
+pub const SECRETS: &str = "/.berth/secrets";
 /// The gateway's socket, below [`DOOR`] and below the door's directory on the host. The directory that holds it is
 /// the only thing there that belongs to the gateway.
 pub const SOCKET: &str = "link/gateway.sock";
@@ -131,13 +133,27 @@ pub enum Call {
 }
 
 /// What the command begins with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
     /// Variables besides those of the spec, for all processes from now on.
     pub env: BTreeMap<String, String>,
     /// Instead of the spec's command, in which secrets are left out.
     #[serde(default)]
     pub command: Vec<String>,
+    /// Files below [`SECRETS`], by name. An older agent writes none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+}
+
+/// Values and commands may be secret.
+impl std::fmt::Debug for Begin {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = |map: &BTreeMap<String, String>| map.keys().cloned().collect::<Vec<_>>();
+        out.debug_struct("Begin")
+            .field("env", &names(&self.env))
+            .field("files", &names(&self.files))
+            .finish_non_exhaustive()
+    }
 }
 
 /// The command has begun, now or before.

@@ -31,7 +31,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use gateway_api::{Goal, InstanceId, node::DiskLimit};
+use gateway_api::{Goal, InstanceId, node::DiskLimit, secret::UseSecret};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +149,9 @@ pub struct InstanceSpec {
     /// output is kept whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub task: bool,
+    /// The secrets that it uses, by name. Its agent waits until they are brought, and does so after each start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<UseSecret>,
 }
 
 /// A storage as an instance sees it.

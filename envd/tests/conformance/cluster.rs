@@ -222,6 +222,7 @@ pub(crate) fn spec() -> InstanceSpec {
         links: [].into(),
         work_dir: None,
         task: false,
+        secrets: Vec::new(),
     }
 }
 

@@ -134,13 +134,16 @@ pub enum Reason {
     NotARegistry,
     NotARegistryUser,
     SiteSecretNeedsRegistry,
+    TooManySecretsUsed,
+    NotAVariable,
+    SecretIsLogin,
     /// A reason that this client does not know, from a newer gateway.
     #[serde(other)]
     Unknown,
 }
 
 impl Reason {
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 51] = [
         Self::Negative,
         Self::CpusTooFew,
         Self::MemoryTooSmall,
@@ -189,6 +192,9 @@ impl Reason {
         Self::NotARegistry,
         Self::NotARegistryUser,
         Self::SiteSecretNeedsRegistry,
+        Self::TooManySecretsUsed,
+        Self::NotAVariable,
+        Self::SecretIsLogin,
     ];
 
     /// The word as it stands in JSON.
@@ -254,6 +260,11 @@ impl Reason {
             Self::SiteSecretNeedsRegistry => {
                 "a secret of the site is the password of a registry: say of which"
             }
+            Self::TooManySecretsUsed => "an instance can use at most 8 secrets",
+            Self::NotAVariable => {
+                "this is not the name of a variable: use letters, digits and `_`, or use the secret as a file"
+            }
+            Self::SecretIsLogin => "this secret is the password of a registry, and is given to that alone",
             Self::Unknown => "it cannot be used",
         }
     }

@@ -10,6 +10,7 @@ use crate::{
     id::{InstanceId, JobId},
     job::QueuePlace,
     name::{InstanceName, Slug, UserName},
+    secret::UseSecret,
 };
 
 /// The smallest memory that an instance can be given.
@@ -43,6 +44,9 @@ pub struct CreateInstance {
     /// SSH starts it when it is stopped, without asking.
     #[serde(default)]
     pub auto_start: bool,
+    /// Of the caller's secrets, those that it uses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<UseSecret>,
 }
 
 /// An instance as its owner sees it.

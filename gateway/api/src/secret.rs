@@ -25,6 +25,24 @@ pub struct Secret {
     pub changed_at: Timestamp,
 }
 
+/// The most secrets of one instance.
+pub const USED_MAX: usize = 8;
+
+/// A secret that an instance uses: as a variable of its processes, as a file in memory, or both. One that says neither is
+/// a variable of the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UseSecret {
+    #[schema(example = "HF_TOKEN")]
+    pub name: String,
+    /// The variable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<String>,
+    /// Whether it is the file `/.berth/secrets/NAME`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub file: bool,
+}
+
 /// A registry and who signs in there. The password is given to this one alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

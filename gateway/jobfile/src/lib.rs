@@ -23,7 +23,10 @@ pub use spec::{Dialect, JobSpec, Site};
 pub use tree::LARGEST_BYTES;
 pub use writer::write;
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use fields::{Context, Fields};
 use note::Notes;
@@ -49,11 +52,18 @@ pub fn read(bytes: &[u8], site: &Site) -> Reading {
 }
 
 /// `text` with every `<% $secrets.NAME %>` that is known replaced, in one pass: what a secret holds is not looked at.
-pub fn reveal(text: &str, secrets: &BTreeMap<String, spec::Secret>) -> String {
+pub fn reveal<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
+    dialect::template::render(text, |name| value(name.strip_prefix("secrets.")?).map(str::to_owned))
+}
+
+/// The names of the secrets that a text names.
+pub fn named_secrets(text: &str) -> BTreeSet<String> {
+    let names = RefCell::new(BTreeSet::new());
     dialect::template::render(text, |name| {
-        let secret = secrets.get(name.strip_prefix("secrets.")?)?;
-        Some(secret.reveal().to_owned())
-    })
+        names.borrow_mut().insert(name.strip_prefix("secrets.")?.to_owned());
+        None
+    });
+    names.into_inner()
 }
 
 fn read_with(bytes: &[u8], site: &Site, notes: &Notes) -> (Option<Dialect>, Option<JobSpec>) {

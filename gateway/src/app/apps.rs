@@ -196,6 +196,7 @@ impl App {
                     env: BTreeMap::from([(TENSORBOARD_FOLDER.to_owned(), folder.clone())]),
                     command: Vec::new(),
                     auto_start: false,
+                    secrets: Vec::new(),
                 },
             );
             match created.await {

@@ -102,6 +102,7 @@ impl App {
         check::image(&image)?;
         let image = self.authorise_image(caller, &image).await?;
         check::request(&wanted, self.cluster.node().as_ref())?;
+        let secrets = self.used_secrets(caller, &wanted).await?;
         self.check_image_is_here(&image).await?;
         let spec = InstanceSpec {
             user: caller.user.home.clone(),
@@ -120,6 +121,7 @@ impl App {
             links: [].into(),
             work_dir: None,
             task: false,
+            secrets,
         };
         Ok((name, spec))
     }
@@ -129,6 +131,7 @@ impl App {
         if row.job.is_some() {
             return self.open_kept_task(caller, row).await;
         }
+        self.check_used(row.user_id, &row.spec.secrets).await?;
         self.act(caller, name, Action::Start, Goal::Running, on_its_way()).await
     }
 
@@ -138,6 +141,8 @@ impl App {
 
     /// A new generation of the same goal: the cluster stops what was started for an earlier one first.
     pub(crate) async fn restart_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
+        let row = self.find(caller, name).await?;
+        self.check_used(row.user_id, &row.spec.secrets).await?;
         self.act(caller, name, Action::Restart, Goal::Running, Status::Starting).await
     }
 
@@ -223,8 +228,14 @@ impl App {
         if !row.starts_again() {
             return Err(Error::Forbidden { why: "the files of this task were not kept" });
         }
-        let spec =
-            InstanceSpec { command: Vec::new(), task: false, gpus: 0, cards: Vec::new(), ..row.spec.clone() };
+        let spec = InstanceSpec {
+            command: Vec::new(),
+            task: false,
+            gpus: 0,
+            cards: Vec::new(),
+            secrets: Vec::new(),
+            ..row.spec.clone()
+        };
         let status = on_its_way();
         let line = caller.line(act_word(Action::Start), row.id.as_str()).with("name", row.name.as_str());
         if !self.store.open_task(&row.id, row.generation, &spec, &status, &line).await? {

@@ -37,6 +37,7 @@ impl App {
         let (mut row, warnings) = self.draft(caller, &wanted).await?;
         self.refuse(&line::job_work(&row)).await?;
         self.check_task_names(&row).await?;
+        self.check_job_secrets(caller, &row.spec).await?;
         self.pin_job(caller, &mut row.spec).await?;
         let new = NewJob {
             id: &row.id,

@@ -1,16 +1,19 @@
 //! Secrets of users and of the site: set, listed without their values, removed, and opened where they are used.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use gateway_api::{
-    SecretName,
+    CreateInstance, SecretName,
     error::Reason,
-    secret::{SECRET_MAX_BYTES, SECRETS_MAX, Secret, SecretRegistry, SetSecret},
+    secret::{SECRET_MAX_BYTES, SECRETS_MAX, Secret, SecretRegistry, SetSecret, USED_MAX, UseSecret},
 };
+use jobfile::{JobSpec, spec::Command};
 
 use super::App;
 use crate::{
     auth::{Caller, policy, vault::VaultError},
-    error::Error,
-    store::{NewSecret, SealedSecret, StoreError, UserId},
+    error::{Error, chain},
+    store::{InstanceRow, NewSecret, SealedSecret, StoreError, UserId},
 };
 
 /// Whose secrets a call is about.
@@ -83,6 +86,107 @@ impl App {
         if self.store.remove_secret(owner, &name, &line).await? { Ok(()) } else { Err(missing()) }
     }
 
+    /// The secrets that an instance is to use, each with what it is used as.
+    pub(super) async fn used_secrets(
+        &self,
+        caller: &Caller,
+        wanted: &CreateInstance,
+    ) -> Result<Vec<UseSecret>, Error> {
+        if wanted.secrets.len() > USED_MAX {
+            return Err(Error::unfit("secrets", Reason::TooManySecretsUsed));
+        }
+        let mut used = Vec::with_capacity(wanted.secrets.len());
+        for secret in &wanted.secrets {
+            let mut secret = secret.clone();
+            if secret.env.is_none() && !secret.file {
+                secret.env = Some(secret.name.clone());
+            }
+            if secret.env.as_deref().is_some_and(|name| !is_variable(name)) {
+                return Err(Error::unfit("secrets", Reason::NotAVariable));
+            }
+            used.push(secret);
+        }
+        self.check_used(caller.user.id, &used).await?;
+        Ok(used)
+    }
+
+    /// That all secrets are there which an instance or a job uses.
+    pub(super) async fn check_used(&self, user: UserId, secrets: &[UseSecret]) -> Result<(), Error> {
+        if secrets.is_empty() {
+            return Ok(());
+        }
+        let known = self.store.secrets_of(Some(user)).await?;
+        for wanted in secrets {
+            let found = known.iter().find(|sealed| sealed.secret.name.as_str() == wanted.name);
+            match found.map(|sealed| &sealed.secret.registry) {
+                Some(None) => {}
+                Some(Some(_)) => return Err(Error::unfit("secrets", Reason::SecretIsLogin)),
+                None => {
+                    let values = known.iter().filter(|sealed| sealed.secret.registry.is_none());
+                    let names: Vec<_> = values.map(|sealed| format!("`{}`", sealed.secret.name)).collect();
+                    let (kind, name) = ("secret", wanted.name.chars().take(64).collect());
+                    return Err(Error::NotHere { kind, name, known: names.join(", ") });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The values that an instance gets: variables, and files by name.
+    pub(crate) async fn secrets_for(
+        &self,
+        row: &InstanceRow,
+    ) -> Result<(BTreeMap<String, String>, BTreeMap<String, String>), StoreError> {
+        let values = self.values_of(row.user_id).await?;
+        let (mut env, mut files) = (BTreeMap::new(), BTreeMap::new());
+        for UseSecret { name, env: variable, file } in &row.spec.secrets {
+            let Some(value) = values.get(name) else {
+                tracing::warn!(instance = %row.id, secret = name, "a secret is not there any more");
+                continue;
+            };
+            if let Some(variable) = variable {
+                env.insert(variable.clone(), value.clone());
+            }
+            if *file {
+                files.insert(name.clone(), value.clone());
+            }
+        }
+        Ok((env, files))
+    }
+
+    /// A user's secrets with their values, logins apart.
+    pub(super) async fn values_of(&self, user: UserId) -> Result<BTreeMap<String, String>, StoreError> {
+        let mut values = BTreeMap::new();
+        for sealed in self.store.secrets_of(Some(user)).await? {
+            if sealed.secret.registry.is_some() {
+                continue;
+            }
+            match self.unseal(&sealed) {
+                Ok(value) => {
+                    values.insert(sealed.secret.name.to_string(), value);
+                }
+                Err(error) => {
+                    tracing::error!(secret = %sealed.secret.name, error = chain(&error), "it is not used");
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// That a job's file, or its user's account, has all secrets that the job names.
+    pub(super) async fn check_job_secrets(&self, caller: &Caller, spec: &JobSpec) -> Result<(), Error> {
+        let commands = spec.roles.iter().map(|role| match &role.command {
+            Command::None => String::new(),
+            Command::Shell(lines) => lines.clone(),
+            Command::Program(words) => words.join("\n"),
+        });
+        let texts: Vec<String> = commands.chain(spec.env.values().cloned()).collect();
+        let named: BTreeSet<String> = texts.iter().flat_map(|text| jobfile::named_secrets(text)).collect();
+        let missing = named.into_iter().filter(|name| !spec.secrets.contains_key(name));
+        let used: Vec<_> = missing.map(|name| UseSecret { name, env: None, file: false }).collect();
+        self.check_used(caller.user.id, &used).await
+    }
+
     /// The value of a secret.
     pub(crate) fn unseal(&self, sealed: &SealedSecret) -> Result<String, VaultError> {
         let SealedSecret { owner, secret, sealed } = sealed;
@@ -104,6 +208,11 @@ fn act(keeper: Keeper, what: &str) -> &'static str {
         (Keeper::Site, "set") => "site_secret.set",
         (Keeper::Site, _) => "site_secret.remove",
     }
+}
+
+fn is_variable(name: &str) -> bool {
+    let first = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
+    name.starts_with(first) && name.chars().all(|letter| first(letter) || letter.is_ascii_digit())
 }
 
 /// What a value is sealed for.

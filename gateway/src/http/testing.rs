@@ -185,6 +185,7 @@ impl Site {
             links: [].into(),
             work_dir: None,
             task: false,
+            secrets: Vec::new(),
         };
         let slug = name.slug();
         let new = NewInstance {

@@ -15,7 +15,7 @@ use gateway_api::{Goal, InstanceId, Status, instance::WaitReason};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{
-    stale,
+    deliver, stale,
     status::{cannot_start, is_over, status, task_end},
 };
 use crate::{
@@ -71,7 +71,7 @@ pub(crate) async fn run(app: Arc<App>) {
 /// The generation of each instance that envd works towards, and the group whose storages it may see there.
 type Told = HashMap<InstanceId, Option<(u64, String)>>;
 
-async fn follow(app: &App) -> Interrupted {
+async fn follow(app: &Arc<App>) -> Interrupted {
     let mut watch = std::pin::pin!(app.cluster.envd.watch());
     let mut node = std::pin::pin!(look_at_node(app));
     let mut clock = interval(CLOCK);
@@ -99,7 +99,7 @@ async fn follow(app: &App) -> Interrupted {
     }
 }
 
-async fn hear(app: &App, told: &mut Told, event: WatchEvent) -> Result<(), Interrupted> {
+async fn hear(app: &Arc<App>, told: &mut Told, event: WatchEvent) -> Result<(), Interrupted> {
     match event {
         WatchEvent::Report(report) => {
             *told = report.instances.iter().map(|seen| (seen.id.clone(), told_of(seen))).collect();
@@ -121,7 +121,7 @@ async fn hear(app: &App, told: &mut Told, event: WatchEvent) -> Result<(), Inter
 }
 
 /// Asks what the machine has, round after round. Beside the loop and not in it: an engine can take its time to say so.
-async fn look_at_node(app: &App) -> Interrupted {
+async fn look_at_node(app: &Arc<App>) -> Interrupted {
     let mut clock = interval(CLOCK);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -135,13 +135,13 @@ async fn look_at_node(app: &App) -> Interrupted {
 }
 
 /// The clock's round: whatever was missed.
-async fn refresh(app: &App, told: &mut Told) -> Result<(), Interrupted> {
+async fn refresh(app: &Arc<App>, told: &mut Told) -> Result<(), Interrupted> {
     app.store.forget_expired_sessions().await?;
     tell(app, told).await
 }
 
 /// Puts every goal that envd does not know yet.
-async fn tell(app: &App, told: &mut Told) -> Result<(), Interrupted> {
+async fn tell(app: &Arc<App>, told: &mut Told) -> Result<(), Interrupted> {
     let begun = std::time::Instant::now();
     for (id, generation, group) in app.store.generations().await? {
         if told.get(&id) != Some(&Some((generation, group))) {
@@ -155,7 +155,7 @@ async fn tell(app: &App, told: &mut Told) -> Result<(), Interrupted> {
     Ok(())
 }
 
-async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrupted> {
+async fn put(app: &Arc<App>, told: &mut Told, id: &InstanceId) -> Result<(), Interrupted> {
     let Some(row) = app.store.instance(id).await? else { return Ok(()) };
     let login = if row.goal == Goal::Running { app.image_login(&row).await? } else { None };
     let put = PutInstance { generation: row.generation, goal: row.goal, spec: row.spec.clone(), login };
@@ -196,7 +196,7 @@ async fn put(app: &App, told: &mut Told, id: &InstanceId) -> Result<(), Interrup
 }
 
 /// Writes down what is, if it speaks of what the user wants now.
-async fn apply(app: &App, told: &mut Told, observed: Observed) -> Result<(), Interrupted> {
+async fn apply(app: &Arc<App>, told: &mut Told, observed: Observed) -> Result<(), Interrupted> {
     let Some(row) = app.store.instance(&observed.id).await? else {
         let unknown = unknown(&observed);
         if app.cluster.note_unknown(&observed.id, unknown.as_ref()) && unknown.is_some() {
@@ -221,7 +221,21 @@ async fn apply(app: &App, told: &mut Told, observed: Observed) -> Result<(), Int
         return Ok(());
     }
     let has_command = !row.spec.command.is_empty();
-    let status = status(row.goal, has_command, &observed.observation);
+    let mut status = status(row.goal, has_command, &observed.observation);
+    if deliver::is_due(&row, &status) {
+        let then = std::mem::replace(&mut status, Status::Starting);
+        if row.status == status {
+            deliver::deliver(app, &row, then);
+            return Ok(());
+        }
+        let settled = Settled { status: &status, is_over: false, end: None };
+        if app.store.settle(&row.id, row.generation, &settled).await? {
+            let row = crate::store::InstanceRow { status, ..row };
+            deliver::deliver(app, &row, then);
+            app.announce(row);
+        }
+        return Ok(());
+    }
     if let (Some(_), Some(address)) = (&row.job, &observed.address) {
         app.store.note_address(&row.id, address).await?;
     }
@@ -255,7 +269,7 @@ fn unknown(observed: &Observed) -> Option<Unknown> {
 }
 
 /// Tells listeners of instances whose wait has another reason now.
-async fn announce_passing(app: &App) {
+async fn announce_passing(app: &Arc<App>) {
     match app.store.instances().await {
         Ok(rows) => {
             for row in rows.into_iter().filter(|row| row.job.is_none() && row.status.is_passing()) {

@@ -250,6 +250,24 @@ impl Store {
         Ok(true)
     }
 
+    /// Writes down that what was `starting` is further; `false` if it is something else by now.
+    pub(crate) async fn has_started(
+        &self,
+        id: &InstanceId,
+        generation: u64,
+        status: &Status,
+    ) -> Result<bool, StoreError> {
+        let done =
+            sqlx::query("update instances set status = ? where id = ? and generation = ? and status = ?")
+                .bind(readable(serde_json::to_string(status))?)
+                .bind(id.as_str())
+                .bind(generation.cast_signed())
+                .bind(readable(serde_json::to_string(&Status::Starting))?)
+                .execute(&self.reports)
+                .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
     /// What the cluster has on record in place of a row that is older; see `reconcile::stale`.
     pub(crate) async fn take_over(
         &self,

@@ -8,8 +8,8 @@ use std::{collections::HashMap, path::PathBuf, time::Duration};
 use bollard::models::{
     ContainerCreateBody, ContainerInspectResponse, ContainerState, ContainerStateStatusEnum,
     ContainerSummary, ContainerSummaryStateEnum, DeviceRequest, EndpointSettings, HealthConfig, HostConfig,
-    HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountPoint, MountType,
-    NetworkingConfig, RestartPolicy, RestartPolicyNameEnum,
+    HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountPoint,
+    MountTmpfsOptions, MountType, NetworkingConfig, RestartPolicy, RestartPolicyNameEnum,
 };
 use envd_api::control::Takes;
 use gateway_api::InstanceId;
@@ -113,7 +113,7 @@ fn host_config(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<HostConfig, R
             ])),
         }),
         device_requests: (ground.has_driver && !spec.cards.is_empty()).then(|| vec![cards(&spec.cards)]),
-        mounts: Some(launch.binds.iter().map(mount).collect()),
+        mounts: Some(launch.binds.iter().map(mount).chain(secrets(launch)).collect()),
         ..HostConfig::default()
     })
 }
@@ -145,6 +145,22 @@ fn mount(bind: &Bind) -> Mount {
         }),
         ..Mount::default()
     }
+}
+
+/// Memory for files with secrets, which are in nothing that is saved. Others can look up no names there.
+fn secrets(launch: &Launch<'_>) -> Option<Mount> {
+    const SIZE: i64 = 1 << 20;
+    const MODE: i64 = 0o711;
+    (!launch.spec.secrets.is_empty()).then(|| Mount {
+        typ: Some(MountType::TMPFS),
+        target: Some(envd_api::agent::SECRETS.to_owned()),
+        tmpfs_options: Some(MountTmpfsOptions {
+            size_bytes: Some(SIZE),
+            mode: Some(MODE),
+            ..MountTmpfsOptions::default()
+        }),
+        ..Mount::default()
+    })
 }
 
 fn bytes(what: &str, bytes: u64) -> Result<i64, RuntimeError> {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, env};
 
 use clap::Args;
-use gateway_api::{CreateInstance, job::DryRun};
+use gateway_api::{CreateInstance, job::DryRun, secret::UseSecret};
 
 use super::{Session, lifecycle};
 use crate::{
@@ -38,6 +38,9 @@ pub(crate) struct Create {
     /// Set a variable in its environment; without `=VALUE` it is taken from this shell
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
+    /// Use a secret: as the variable of its name or of another, or as the file /.berth/secrets/NAME
+    #[arg(long, value_name = "NAME[=VARIABLE|:file]")]
+    secret: Vec<String>,
     /// SSH starts it when it is stopped, without asking
     #[arg(long)]
     auto_start: bool,
@@ -66,6 +69,7 @@ pub(crate) async fn create(arguments: Create, session: &Session) -> anyhow::Resu
         env: environment(&arguments.env, session.words, |name| env::var(name).ok())?,
         command: arguments.command,
         auto_start: arguments.auto_start,
+        secrets: arguments.secret.iter().map(|text| used_secret(text)).collect(),
     };
     if arguments.dry_run {
         return say_dry_run(&session.client.dry_run_instance(&body).await?, arguments.json, session);
@@ -82,6 +86,16 @@ pub(crate) async fn create(arguments: Create, session: &Session) -> anyhow::Resu
         output::data(instance.name.as_str())?;
     }
     Ok(Status::DONE)
+}
+
+/// `NAME`, `NAME=VARIABLE` or `NAME:file`.
+fn used_secret(text: &str) -> UseSecret {
+    let (name, env, file) = match (text.split_once('='), text.strip_suffix(":file")) {
+        (Some((name, variable)), _) => (name, Some(variable.to_owned()), false),
+        (None, Some(name)) => (name, None, true),
+        (None, None) => (text, None, false),
+    };
+    UseSecret { name: name.to_owned(), env, file }
 }
 
 /// What would become of a request.
@@ -119,6 +133,18 @@ pub(crate) fn environment(
 mod tests {
     use super::*;
     use crate::words::Language;
+
+    #[test]
+    fn a_secret_is_a_variable_or_a_file() {
+        let used = |name: &str, env: Option<&str>, file| UseSecret {
+            name: name.to_owned(),
+            env: env.map(str::to_owned),
+            file,
+        };
+        assert_eq!(used_secret("HF_TOKEN"), used("HF_TOKEN", None, false));
+        assert_eq!(used_secret("hf=HF_TOKEN"), used("hf", Some("HF_TOKEN"), false));
+        assert_eq!(used_secret("key.pem:file"), used("key.pem", None, true));
+    }
 
     #[test]
     fn variables_come_from_the_line_or_the_shell() {

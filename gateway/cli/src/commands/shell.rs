@@ -75,6 +75,7 @@ fn instance_of(spec: &JobSpec, arguments: &Shell, session: &Session) -> anyhow::
         env: spec.env.clone(),
         command: Vec::new(),
         auto_start: false,
+        secrets: Vec::new(),
     })
 }
 

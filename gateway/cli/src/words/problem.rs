@@ -343,6 +343,9 @@ fn reason(word: &str) -> Option<&'static str> {
         Reason::NotARegistry => "不是镜像仓库的地址，应形如 `registry.example.org:5000`",
         Reason::NotARegistryUser => "须为一行，1 到 256 字节，不含冒号",
         Reason::SiteSecretNeedsRegistry => "站点的密钥必须是某个镜像仓库的密码，请指明仓库",
+        Reason::TooManySecretsUsed => "一个实例最多使用 8 个密钥",
+        Reason::NotAVariable => "不能用作变量名；变量名由字母、数字和 `_` 组成，也可把密钥用作文件",
+        Reason::SecretIsLogin => "该密钥是镜像仓库的密码，只会发给该仓库",
         Reason::Unknown => return None,
     })
 }
@@ -397,6 +400,7 @@ fn field(field: &str) -> &str {
         "instances" => "实例数",
         "jobs" => "任务数",
         "value" => "值",
+        "secrets" => "密钥",
         "registry" | "registry/host" => "镜像仓库",
         "registry/user" => "镜像仓库用户名",
         other => other,

@@ -179,6 +179,7 @@ mod tests {
             env: BTreeMap::new(),
             command: Vec::new(),
             auto_start: false,
+            secrets: Vec::new(),
         }
     }
 

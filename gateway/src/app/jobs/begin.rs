@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use envd_api::control::InstanceSpec;
+use envd_api::{agent::Begin, control::InstanceSpec};
 use futures_util::future::try_join_all;
 use gateway_api::{
     InstanceId, Slug, Status,
@@ -15,7 +15,7 @@ use gateway_api::{
 };
 use jobfile::{
     Dialect, JobSpec,
-    spec::{Command, Port, Role, Source},
+    spec::{Command, Port, Role, Secret, Source},
     variables::{self, Folders, Me, Placement, TaskPlace},
 };
 use queue::Placed;
@@ -91,6 +91,7 @@ impl App {
             links: spec.mounts.iter().map(|mount| (mount.to.clone(), path(&mount.from, site))).collect(),
             work_dir: role.work_dir.clone(),
             task: true,
+            secrets: Vec::new(),
         }
     }
 
@@ -101,8 +102,12 @@ impl App {
         let site = self.site(job.user.as_str(), &user.home, user.group.as_str()).await;
         // The store keeps the spec without its secrets.
         let secrets = jobfile::read(&file, &site).spec.map(|spec| spec.secrets).unwrap_or_default();
+        let account = self.values_of(user.id).await?;
         let placement = self.placement(job, tasks, &site);
-        let reveal = |text: &str| jobfile::reveal(text, &secrets);
+        let reveal = |text: &str| {
+            let of_account = |name: &str| account.get(name).map(String::as_str);
+            jobfile::reveal(text, |name| secrets.get(name).map(Secret::reveal).or_else(|| of_account(name)))
+        };
         let told = tasks.iter().filter(|task| task.ended.is_none()).map(|task| {
             let me = Me { role: task.role, task: task.task };
             let mut env = variables::environment(&job.spec, &placement, me).unwrap_or_default();
@@ -111,7 +116,8 @@ impl App {
             }
             let output = placement.folders.output.as_deref();
             let command = job.spec.roles.get(task.role).map(|role| argv(&role.command, output, reveal));
-            self.agents.begin(&task.instance, env, command.unwrap_or_default())
+            let begin = Begin { env, command: command.unwrap_or_default(), files: BTreeMap::new() };
+            self.agents.begin(&task.instance, begin)
         });
         try_join_all(told).await?;
         Ok(())

@@ -1519,6 +1519,8 @@ export interface components {
              * @example train_1
              */
             name: string;
+            /** @description Of the caller's secrets, those that it uses. */
+            secrets?: components["schemas"]["UseSecret"][];
             /** Format: int64 */
             shm_bytes?: number | null;
         };
@@ -2894,6 +2896,18 @@ export interface components {
              */
             starts: number;
             user: components["schemas"]["UserName"];
+        };
+        /**
+         * @description A secret that an instance uses: as a variable of its processes, as a file in memory, or both. One that says neither is
+         *     a variable of the same name.
+         */
+        UseSecret: {
+            /** @description The variable. */
+            env?: string | null;
+            /** @description Whether it is the file `/.berth/secrets/NAME`. */
+            file?: boolean;
+            /** @example HF_TOKEN */
+            name: string;
         };
         /** @description A user as admins, the group's leader and the user see one. */
         User: {
