@@ -155,22 +155,22 @@ async fn what_an_instance_had_before_it_got_other_cards_is_saved_by_the_same_rul
     create("train").await;
     let canary = format!("canary-{}", rand::random::<u64>());
     let write = format!(
-        "mkdir -p /tmp /work; echo {canary} > /tmp/a; echo 1 > /work/kept; echo 1 > /work/gone; \
-                         echo {canary} > /work/.env; rm /bin/echo"
+        "mkdir -p /tmp /data; echo {canary} > /tmp/a; echo 1 > /data/kept; echo 1 > /data/gone; \
+                         echo {canary} > /data/.env; rm /bin/echo"
     );
     site.exec("train", &write).await;
     site.world.berth(&["stop", "train", "--wait"]).await.succeeded();
     create("other").await;
     site.world.berth(&["start", "train", "--wait"]).await.succeeded();
-    site.exec("train", "rm /work/gone; touch /work/new").await;
+    site.exec("train", "rm /data/gone; touch /data/new").await;
     let told = site.world.berth(&["save", "train", "--dry-run"]).await.succeeded();
-    assert!(told.contains("/work/.env"), "secrets from before are told too: {told}");
-    let exclude = ["train", "1", "--exclude", "/work/.env", "--exclude", "/tmp"];
+    assert!(told.contains("/data/.env"), "secrets from before are told too: {told}");
+    let exclude = ["train", "1", "--exclude", "/data/.env", "--exclude", "/tmp"];
     let image = site.save(&exclude).await;
     let reference = site.pull(&image).await;
-    let look = ["run", "--rm", "--entrypoint", "sh", &reference, "-c", "ls -A /work /tmp; ls -A / /bin"];
+    let look = ["run", "--rm", "--entrypoint", "sh", &reference, "-c", "ls -A /data /tmp; ls -A / /bin"];
     let seen = engine::docker(&look);
-    assert!(seen.starts_with("/tmp:\n\n/work:\nkept\nnew\n"), "{seen}");
+    assert!(seen.starts_with("/data:\nkept\nnew\n\n/tmp:\n/:\n"), "{seen}");
     assert!(!seen.contains(".berth") && !seen.lines().any(|line| line == "echo"), "{seen}");
     let all = site.registry.files().join("all.tar");
     engine::docker(&["save", "--output", &all.display().to_string(), &reference]);
@@ -179,8 +179,8 @@ async fn what_an_instance_had_before_it_got_other_cards_is_saved_by_the_same_rul
     engine::docker(&["rmi", "--force", &reference]);
 
     // The next save lies on this one.
-    site.exec("train", "touch /work/newer").await;
-    let again = site.save(&["train", "2", "--exclude", "/work/.env", "--exclude", "/tmp"]).await;
+    site.exec("train", "touch /data/newer").await;
+    let again = site.save(&["train", "2", "--exclude", "/data/.env", "--exclude", "/tmp"]).await;
     assert!(saved(&again).added_bytes < 10_000, "{again:?}");
     assert_eq!(saved(&again).layers, saved(&image).layers + 1);
 }
