@@ -63,9 +63,19 @@ test-long: docker build images test-packages ## the tests that take long: kills,
 	$(call step,test: fifty kills during saves)
 	@export BERTH_BIN="$(CURDIR)/bin" BERTH_SAVE_ROUNDS=$${BERTH_SAVE_ROUNDS:-50}; \
 	cargo test --release --workspace --test e2e -- save::a_save_survives --nocapture
+	$(call step,test: an image with a framework for CPUs)
+	@images/build.sh frameworks/tensorflow
+	@docker run --rm --entrypoint python3 localhost/berth/frameworks/tensorflow:latest -c \
+	  'import tensorflow as tf; print(tf.__version__, tf.reduce_sum(tf.ones([3, 3])).numpy())'
 	$(call step,test: ten thousand spoilt packets, a hundred thousand channels, ten gigabytes by SFTP)
 	@export BERTH_BIN="$(CURDIR)/bin" BERTH_SSH_ROUNDS=$${BERTH_SSH_ROUNDS:-10000} BERTH_SSH_CHANNELS=$${BERTH_SSH_CHANNELS:-100000} BERTH_SSH_MIB=$${BERTH_SSH_MIB:-10240}; \
 	cargo test --release --workspace --test e2e -- ssh_bad::spoilt ssh_bad::channels ssh_load:: --test-threads 1 --nocapture
+	$(call step,test: twenty gigabytes to and from an app)
+	@export BERTH_BIN="$(CURDIR)/bin" BERTH_BODY_MIB=$${BERTH_BODY_MIB:-20480}; \
+	cargo test --release --workspace --test e2e -- apps::large_bodies --nocapture
+	$(call step,test: a log of five gigabytes)
+	@export BERTH_BIN="$(CURDIR)/bin" BERTH_LOG_MIB=$${BERTH_LOG_MIB:-5120}; \
+	cargo test --release --workspace --test e2e -- job_logs::a_large_log --nocapture
 	$(call step,test: ten thousand odd requests)
 	@deploy/up/packages.sh python3-venv
 	@BERTH_BIN="$(CURDIR)/bin" tests/schemathesis/run.sh
@@ -153,7 +163,7 @@ browser:
 
 # What tests make small images and engines of their own from.
 test-packages:
-	@deploy/up/packages.sh busybox-static curl docker-registry pebble skopeo umoci util-linux \
+	@deploy/up/packages.sh busybox-static curl docker-registry pebble podman skopeo umoci util-linux \
 	  dropbear-bin openssh-client putty-tools python3-asyncssh python3-paramiko rsync ssh-audit systemd
 
 deny:

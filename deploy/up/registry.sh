@@ -27,7 +27,7 @@ fi
   open(my $random, "<", "/dev/urandom") or die;
   read($random, my $bytes, 21) == 21 or die;
   my $salt = join("", map { $letters[ord($_) % @letters] } split(//, $bytes)) . "u";
-  my $hash = crypt($password, "\$2y\$05\$$salt");
+  my $hash = crypt($password, "\$2y\$04\$$salt");
   die "this machine has no bcrypt\n" unless defined $hash && length $hash == 60;
   print "berth:$hash\n"' <"$password" >"$folder/htpasswd.new")
 mv "$folder/htpasswd.new" "$folder/htpasswd"

@@ -28,6 +28,7 @@ if [[ -z ${BERTH_REGISTRY:-} ]] && ! grep -qsE '^ *registry *=' "$BERTH_DATA/ber
   own_registry=$(registry_address)
   export BERTH_REGISTRY=$own_registry
   export BERTH_REGISTRY_USER=berth BERTH_REGISTRY_PASSWORD_FILE=$BERTH_DATA/keys/registry-password
+  export BERTH_REGISTRY_FILES=$BERTH_DATA/registry
 fi
 export BERTH_AGENT=$root/bin/envd-agent
 export BERTH_CACHE=${BERTH_CACHE:-$HOME/.cache/berth}

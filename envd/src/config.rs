@@ -14,12 +14,20 @@
 //! # The registries that images may come from; any with a public name if it is left out. One inside the site's network
 //! # has to be named here. Images of this machine's own are always allowed.
 //! registries = ["docker.io", "ghcr.io"]
+//! # Where images of Docker Hub come from instead: a registry that has them, or fetches and keeps them.
+//! hub_relay = "relay.example.org"
 //! # The site's own registry, where saved images are: host and port. Without TLS only on this machine's loopback.
 //! registry = "127.0.0.1:5000"
 //! # Its login, where it asks for one, and the file that holds the password.
 //! registry_user = "berth"
 //! registry_password_file = "keys/registry-password"
-//! # Where the networks of users get their addresses from: 64 for each user.
+//! # Where it keeps its files, if it is Berth's own: the room of images that are gone is given back there.
+//! registry_files = "registry"
+//! # The most layers of a saved image: before a save has more, the uppermost are merged. Engines take about 125.
+//! image_layers_max = 100
+//! # How layers of saved images are compressed: `gzip`, `zstd`, or `auto`, by what the engine understands.
+//! image_compression = "auto"
+//! # Where the networks of users get their addresses from: 256 for each user.
 //! network_pool = "10.97.0.0/16"
 //! # The tools that instances mount for apps that their image lacks.
 //! tools = "$BERTH_DATA/tools"
@@ -47,7 +55,7 @@
 //!
 //! `BERTH_DATA` is the data directory (default `./.berth`), `BERTH_AGENT` the agent's static binary (default:
 //! `envd-agent` beside envd itself), `BERTH_TOOLS`, `BERTH_INSTANCE_CA`, `BERTH_NVML` and `BERTH_REGISTRY` (with `_USER`
-//! and `_PASSWORD_FILE`) win over `tools`, `instance_ca`, `nvml` and `registry`, `BERTH_LOG` says what to log (default
+//! `_PASSWORD_FILE` and `_FILES`) win over `tools`, `instance_ca`, `nvml` and `registry`, `BERTH_LOG` says what to log (default
 //! `info`).
 
 mod storage;
@@ -60,7 +68,11 @@ use std::{
 use ipnet::Ipv4Net;
 use serde::de::DeserializeOwned;
 
-use crate::{save::registry, storage::Storage, subnet};
+use crate::{
+    save::{compression::Compression, registry},
+    storage::Storage,
+    subnet,
+};
 
 const DATA_DEFAULT: &str = "./.berth";
 const DOCKER_DEFAULT: &str = "unix:///var/run/docker.sock";
@@ -81,8 +93,16 @@ pub(crate) struct Config {
     pub(crate) disk_limit_bytes: u64,
     /// All with a public name if it is `None`.
     pub(crate) registries: Option<Vec<String>>,
+    /// Where images of Docker Hub come from instead.
+    pub(crate) hub_relay: Option<String>,
     /// Where saved images are.
     pub(crate) registry: Option<registry::Settings>,
+    /// Where the registry keeps its files, if it is our own.
+    pub(crate) registry_files: Option<PathBuf>,
+    /// The most layers of a saved image.
+    pub(crate) image_layers_max: usize,
+    /// How layers are compressed; by what the engine understands if it is `None`.
+    pub(crate) image_compression: Option<Compression>,
     pub(crate) network_pool: Ipv4Net,
     pub(crate) dangerous_no_firewall: bool,
     pub(crate) storages: Vec<Storage>,
@@ -154,13 +174,19 @@ impl Config {
         let password = variable("BERTH_REGISTRY_PASSWORD_FILE").or(file.registry_password);
         let login = variable("BERTH_REGISTRY_USER").or(file.registry_user).map(|user| (user, password));
         let registry = take_registry(&data, address, login, &mut mistakes);
+        let registry_files =
+            variable("BERTH_REGISTRY_FILES").or(file.registry_files).map(|path| data.join(path));
         let config = Self {
             data,
             docker,
             gateway_user: file.gateway_user,
             disk_limit_bytes: disk_limit(file.disk_limit.as_ref(), &mut mistakes),
             registries: file.registries,
+            hub_relay: hub_relay(file.hub_relay, &mut mistakes),
             registry,
+            registry_files,
+            image_layers_max: layers_max(file.image_layers_max, &mut mistakes),
+            image_compression: compression(file.image_compression.as_deref(), &mut mistakes),
             network_pool: network_pool(file.network_pool.as_deref(), &mut mistakes),
             dangerous_no_firewall: file.dangerous_no_firewall.unwrap_or(false),
             storages,
@@ -179,6 +205,9 @@ impl Config {
     }
 }
 
+const LAYERS_DEFAULT: usize = 100;
+const LAYERS: std::ops::RangeInclusive<usize> = 3..=120;
+
 /// The keys of the file, before they are checked.
 #[derive(Debug, Default)]
 struct File {
@@ -186,9 +215,13 @@ struct File {
     gateway_user: Option<u32>,
     disk_limit: Option<toml::Value>,
     registries: Option<Vec<String>>,
+    hub_relay: Option<String>,
     registry: Option<String>,
     registry_user: Option<String>,
     registry_password: Option<String>,
+    registry_files: Option<String>,
+    image_layers_max: Option<u32>,
+    image_compression: Option<String>,
     network_pool: Option<String>,
     dangerous_no_firewall: Option<bool>,
     tools: Option<String>,
@@ -224,8 +257,16 @@ impl File {
                 "docker" => file.docker = typed("envd.docker", value, mistakes),
                 "gateway_user" => file.gateway_user = typed("envd.gateway_user", value, mistakes),
                 "disk_limit" => file.disk_limit = Some(value),
+                "hub_relay" => file.hub_relay = typed("envd.hub_relay", value, mistakes),
                 "registries" => file.registries = typed("envd.registries", value, mistakes),
                 "registry" => file.registry = typed("envd.registry", value, mistakes),
+                "image_layers_max" => {
+                    file.image_layers_max = typed("envd.image_layers_max", value, mistakes);
+                }
+                "image_compression" => {
+                    file.image_compression = typed("envd.image_compression", value, mistakes);
+                }
+                "registry_files" => file.registry_files = typed("envd.registry_files", value, mistakes),
                 "registry_user" => file.registry_user = typed("envd.registry_user", value, mistakes),
                 "registry_password_file" => {
                     file.registry_password = typed("envd.registry_password_file", value, mistakes);
@@ -244,6 +285,44 @@ impl File {
         mistakes.extend(table.keys().map(|key| format!("unknown key `{key}`")));
         file
     }
+}
+
+/// It becomes the beginning of references: nothing but a host will do.
+fn hub_relay(wanted: Option<String>, mistakes: &mut Vec<String>) -> Option<String> {
+    let wanted = wanted?;
+    let reference = format!("{wanted}/library/debian").parse::<oci_spec::distribution::Reference>();
+    if reference.is_ok_and(|reference| reference.registry() == wanted) {
+        return Some(wanted);
+    }
+    mistakes.push(format!(
+        "`hub_relay` is `{wanted}`; it must be a host, with a port if need be, such as `relay.example.org`"
+    ));
+    None
+}
+
+fn compression(wanted: Option<&str>, mistakes: &mut Vec<String>) -> Option<Compression> {
+    match wanted.unwrap_or("auto") {
+        "auto" => None,
+        "gzip" => Some(Compression::Gzip),
+        "zstd" => Some(Compression::Zstd),
+        other => {
+            mistakes.push(format!("`image_compression` is `{other}`; it must be `auto`, `gzip` or `zstd`"));
+            None
+        }
+    }
+}
+
+/// Engines have a limit of their own, and fewer than a few leave nothing to merge into.
+fn layers_max(wanted: Option<u32>, mistakes: &mut Vec<String>) -> usize {
+    let wanted = wanted.map_or(LAYERS_DEFAULT, |layers| usize::try_from(layers).unwrap_or(usize::MAX));
+    if !LAYERS.contains(&wanted) {
+        mistakes.push(format!(
+            "`image_layers_max` is {wanted}; it must be one of {} to {}",
+            LAYERS.start(),
+            LAYERS.end()
+        ));
+    }
+    wanted
 }
 
 fn take_registry(
@@ -379,9 +458,13 @@ mod tests {
             gateway_user,
             disk_limit,
             registries,
+            hub_relay,
             registry,
             registry_user,
             registry_password,
+            registry_files,
+            image_layers_max,
+            image_compression,
             network_pool,
             dangerous_no_firewall,
             tools,
@@ -394,9 +477,13 @@ mod tests {
             ("gateway_user", gateway_user.is_some()),
             ("disk_limit", disk_limit.is_some()),
             ("registries", registries.is_some()),
+            ("hub_relay", hub_relay.is_some()),
             ("registry", registry.is_some()),
             ("registry_user", registry_user.is_some()),
             ("registry_password_file", registry_password.is_some()),
+            ("registry_files", registry_files.is_some()),
+            ("image_layers_max", image_layers_max.is_some()),
+            ("image_compression", image_compression.is_some()),
             ("network_pool", network_pool.is_some()),
             ("dangerous_no_firewall", dangerous_no_firewall.is_some()),
             ("tools", tools.is_some()),
@@ -443,7 +530,7 @@ mod tests {
     #[test]
     fn all_mistakes_are_told_at_once() {
         let data = tempfile::tempdir().unwrap();
-        let file = "colour = 1\n[envd]\ndocker = 'tcp://10.0.0.1'\ngateway_user = 'me'\nspeed = 2\ndisk_limit = '5 GB'\nnetwork_pool = '10.0.0.0/30'\ninstance_ca = '/no/ca'\n[envd.storage.home]\nroot = 'here'";
+        let file = "colour = 1\n[envd]\ndocker = 'tcp://10.0.0.1'\ngateway_user = 'me'\nspeed = 2\ndisk_limit = '5 GB'\nnetwork_pool = '10.0.0.0/30'\ninstance_ca = '/no/ca'\nhub_relay = 'https://relay'\nimage_compression = 'lz4'\n[envd.storage.home]\nroot = 'here'";
         let Mistakes(mistakes) = read(data.path(), file, &[("BERTH_AGENT", "/nowhere")]).unwrap_err();
         let about = [
             "gateway_user",
@@ -455,6 +542,8 @@ mod tests {
             "storage.home",
             "/nowhere",
             "/no/ca",
+            "hub_relay",
+            "image_compression",
         ];
         for word in about {
             assert!(mistakes.iter().any(|mistake| mistake.contains(word)), "{word}: {mistakes:?}");

@@ -51,7 +51,12 @@ pub(crate) async fn serve<R: Runtime>(socket: Socket, node: Arc<Node<R>>) -> std
         .route("/v1/images", get(images))
         .route("/v1/images/find", post(find_image))
         .route("/v1/images/remove", post(save::remove))
+        .route(
+            "/v1/images/collect",
+            post(save::collect).layer(DefaultBodyLimit::max(envd_api::save::COLLECT_MAX)),
+        )
         .route("/v1/saves/{id}", get(save::state).put(save::put).delete(save::forget))
+        .route("/v1/saves/{id}/rest", post(save::rest))
         .route("/v1/storage", get(storage))
         .route("/v1/storage/sftp", get(sftp::open))
         .route("/v1/counts", get(counts))
@@ -137,6 +142,8 @@ fn line(event: &WatchEvent) -> Bytes {
 #[derive(Debug, Deserialize)]
 struct Logs {
     tail: Option<u64>,
+    /// Seconds of Unix time.
+    since: Option<i64>,
     #[serde(default)]
     follow: bool,
 }
@@ -146,7 +153,7 @@ async fn logs<R: Runtime>(
     id: Result<Path<InstanceId>, PathRejection>,
     query: Result<Query<Logs>, QueryRejection>,
 ) -> Result<Response, Answer> {
-    let (Path(id), Query(Logs { tail, follow })) = (id?, query?);
+    let (Path(id), Query(Logs { tail, since, follow })) = (id?, query?);
     let Ok(reader) = Arc::clone(&node.log_readers).try_acquire_owned() else {
         let message = "too many logs are being read at once".to_owned();
         return Err(Answer::new(StatusCode::TOO_MANY_REQUESTS, message));
@@ -155,7 +162,7 @@ async fn logs<R: Runtime>(
     let Some(container) = runtime.find(&id).await? else {
         return Err(Answer::new(StatusCode::NOT_FOUND, format!("`{id}` has no container")));
     };
-    let records = runtime.logs(&container, tail, follow).await?;
+    let records = runtime.logs(&container, tail, since, follow).await?;
     let stopping = node.world.tasks.stopping().cancelled_owned();
     let framed = move |record: Result<LogRecord, _>| {
         let _until_the_end = &reader;
@@ -292,9 +299,10 @@ impl From<RuntimeError> for Answer {
             | RuntimeError::RegistryNotAllowed { .. }
             | RuntimeError::Refused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             RuntimeError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
-            RuntimeError::Download { .. } | RuntimeError::NoRegistry { .. } | RuntimeError::Engine { .. } => {
-                StatusCode::BAD_GATEWAY
-            }
+            RuntimeError::Download { .. }
+            | RuntimeError::NoRegistry { .. }
+            | RuntimeError::Stuck { .. }
+            | RuntimeError::Engine { .. } => StatusCode::BAD_GATEWAY,
         };
         Self::new(status, error.to_string())
     }

@@ -5,16 +5,18 @@
 //! at which instruction an earlier envd was killed. What must survive that is in the container's labels and in the
 //! [record of starts](crate::door::Start).
 
+mod anew;
 mod trouble;
 
 use std::{
     io,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use envd_api::{
-    agent::{AGENT, AgentSpec, DOOR},
+    agent::{AGENT, AgentSpec, DOOR, READ_ONLY},
     control::{Failure, Observation, Observed, PutInstance, Takes},
 };
 use gateway_api::{Goal, InstanceId};
@@ -26,6 +28,7 @@ use tracing::{info, warn};
 
 use self::trouble::{Crashes, Trouble, back_off, failed, jittered};
 use crate::{
+    code,
     door::{OverLimit, Start, boot},
     node::{PutError, World},
     runtime::{
@@ -85,6 +88,8 @@ pub(crate) struct Instance<R> {
     /// The goal that cannot be reached.
     given_up: Option<PutInstance>,
     failures: u32,
+    /// How often the engine said that it has not let go of the container's last run.
+    stuck: u32,
     crashes: Crashes,
 }
 
@@ -169,6 +174,7 @@ impl<R: Runtime> Instance<R> {
             takes: None,
             given_up: None,
             failures: 0,
+            stuck: 0,
             crashes: Crashes::default(),
         };
         (instance, Handle { goal, sighting, over, wake })
@@ -324,7 +330,7 @@ impl<R: Runtime> Instance<R> {
                 Phase::Exited { .. } if is_started && !put.spec.command.is_empty() => {
                     return Ok(Turn::Settled(observation(&container.phase)));
                 }
-                Phase::Exited { ran_for, exit_code, .. } if is_started && fits => {
+                Phase::Exited { ran_for, exit_code, .. } if is_started && fits && !self.is_stuck() => {
                     if let Some(pause) = self.crashes.pause(&container.last_start, ran_for) {
                         let message =
                             format!("it ended by itself with exit code {exit_code}; starting it again");
@@ -334,11 +340,14 @@ impl<R: Runtime> Instance<R> {
                     }
                     self.start(put, &container, last).await?;
                 }
-                Phase::Created | Phase::Exited { .. } if !fits && self.world.saves.is_reading(&self.id) => {
+                Phase::Created | Phase::Exited { .. }
+                    if (!fits || self.is_stuck()) && self.world.saves.is_reading(&self.id) =>
+                {
                     return Ok(Turn::Waiting(Observation::Starting, jittered(REMOVED_AGAIN)));
                 }
-                Phase::Created | Phase::Exited { .. } if !fits => {
+                Phase::Created | Phase::Exited { .. } if !fits || self.is_stuck() => {
                     self.make_way(put, &container, last).await?;
+                    self.stuck = 0;
                 }
                 Phase::Created | Phase::Exited { .. } => self.start(put, &container, last).await?,
                 Phase::Broken => return Err(Trouble::Broken),
@@ -438,15 +447,29 @@ impl<R: Runtime> Instance<R> {
         };
         let before = self.disk(|world, id| world.doors.last_start(id)).await?;
         let before = before.and_then(|start| start.image).map(ImageId);
-        let before = before.or_else(|| self.world.saves.local(&put.spec.image));
+        let find = async {
+            let before = match before {
+                None => self.world.saves.local(&put.spec.image).await,
+                before => before,
+            };
+            self.world.runtime.image(&put.spec.image, before, put.login.as_ref(), progress).await
+        };
         let mut goal = self.goal.clone();
         // Of all acts only a download may take long, and be given up half way.
         let image = tokio::select! {
-            image = self.world.runtime.image(&put.spec.image, before, put.login.as_ref(), progress) => image?,
+            image = find => image?,
             _ = goal.changed() => return Ok(false),
         };
         self.observe(put, Observation::Starting);
         let binds = self.binds(put).await?;
+        if let Some(from) = &put.spec.code_dir {
+            let places = self.world.storages.places(&put.spec.user, &put.spec.group)?;
+            let door = self.world.doors.path(&self.id);
+            tokio::select! {
+                fetched = code::fetch(&self.world.agent, &places, from, &door) => fetched?,
+                _ = goal.changed() => return Ok(false),
+            }
+        }
         info!(instance = %self.id, generation = put.generation, image = put.spec.image, "making");
         let launch = Launch {
             instance: &self.id,
@@ -473,31 +496,6 @@ impl<R: Runtime> Instance<R> {
         }
     }
 
-    /// A container has its cards and its storages for as long as it is there. With others it is made anew, from an image
-    /// of all that is in it: the record names that image before the container goes.
-    async fn make_way(
-        &self,
-        put: &PutInstance,
-        container: &Container,
-        last: Option<Start>,
-    ) -> Result<(), Trouble> {
-        self.check_cards(put)?;
-        self.observe(put, Observation::Starting);
-        let Some(last) = last else {
-            // It was never started: there is nothing in it.
-            return Ok(self.world.runtime.remove(container).await?);
-        };
-        info!(instance = %self.id, generation = put.generation, "making it anew for other cards or storages");
-        let image = self.world.runtime.keep(container).await?;
-        let before = last.kept.clone().filter(|kept| *kept != container.image.0 && *kept != image.0);
-        let start = Start { image: Some(image.0.clone()), kept: Some(image.0), ..last };
-        self.disk(move |world, id| world.doors.record(id, &start)).await?;
-        if let Some(before) = before {
-            self.world.runtime.untag(&before).await?;
-        }
-        Ok(self.world.runtime.remove(container).await?)
-    }
-
     async fn binds(&self, put: &PutInstance) -> Result<Vec<Bind>, Trouble> {
         let (agent, door) = (self.world.agent.clone(), self.world.doors.path(&self.id));
         let mut binds = vec![
@@ -507,13 +505,16 @@ impl<R: Runtime> Instance<R> {
         binds.extend(self.world.extras.binds());
         let places = self.world.storages.places(&put.spec.user, &put.spec.group)?;
         binds.extend(places.iter().map(Place::bind));
+        if put.spec.links.values().any(|to| Path::new(to).starts_with(READ_ONLY)) {
+            binds.extend(places.iter().map(Place::read_only_bind));
+        }
         let made = self.world.tasks.blocking(move || places.iter().try_for_each(Place::make)).await;
         made.unwrap_or_else(|| Err(StorageError::Unusable { storage: HOME.to_owned(), cause: panicked() }))?;
         Ok(binds)
     }
 
     async fn start(
-        &self,
+        &mut self,
         put: &PutInstance,
         container: &Container,
         last: Option<Start>,
@@ -538,7 +539,8 @@ impl<R: Runtime> Instance<R> {
         self.binds(put).await?;
         let hold = put.spec.task || !put.spec.secrets.is_empty();
         let (command, links) = (put.spec.command.clone(), put.spec.links.clone());
-        let spec = AgentSpec { generation: put.generation, command, env, user, cwd, links, hold };
+        let code = put.spec.code_dir.as_deref().map(code::name);
+        let spec = AgentSpec { generation: put.generation, command, env, user, cwd, links, code, hold };
         let start = Start {
             spec,
             container: container.id.clone(),
@@ -555,7 +557,9 @@ impl<R: Runtime> Instance<R> {
         })
         .await?;
         info!(instance = %self.id, generation = put.generation, "starting");
-        Ok(self.world.runtime.start(container).await?)
+        let started = self.world.runtime.start(container).await;
+        self.note_start(&started);
+        Ok(started?)
     }
 
     async fn stop(&self, put: &PutInstance, container: &Container) -> Result<(), Trouble> {

@@ -5,6 +5,7 @@
 
 mod board;
 mod cards;
+mod code;
 mod config;
 mod data;
 mod disk;
@@ -134,7 +135,13 @@ async fn run(config: &Config) -> anyhow::Result<()> {
         extras: Extras { tools: config.tools.clone(), certificates: config.instance_ca.clone() },
         disk_limit_bytes: config.disk_limit_bytes,
         tasks: tasks.clone(),
-        saves: Saves::new(registry, data.path()),
+        saves: Saves::new(
+            registry,
+            config.registry_files.clone(),
+            config.image_layers_max,
+            config.image_compression,
+            data.path(),
+        ),
         runtime: Docker::new(settings(config), cluster.clone()),
     };
     let socket = Socket::bind(&path, config.gateway_user)
@@ -172,6 +179,7 @@ fn settings(config: &Config) -> Settings {
     Settings {
         socket: config.docker.clone(),
         registries: config.registries.clone(),
+        hub_relay: config.hub_relay.clone(),
         registry: config.registry.clone(),
         network_pool: config.network_pool,
         dangerous_no_firewall: config.dangerous_no_firewall,

@@ -65,10 +65,15 @@ impl Drop for Guest {
     }
 }
 
+/// The room with these places in it.
+pub(crate) fn describe(places: &[Place]) -> Room {
+    let home = places.iter().find(|place| place.is_home()).map(|place| place.bind().target);
+    Room { home: home.unwrap_or_default(), places: places.iter().map(Place::in_room).collect() }
+}
+
 /// Holds one conversation to its end.
 pub(crate) async fn serve(agent: &Path, places: &[Place], stream: UnixStream) -> Result<(), RoomError> {
-    let home = places.iter().find(|place| place.is_home()).map(|place| place.bind().target);
-    let room = Room { home: home.unwrap_or_default(), places: places.iter().map(Place::in_room).collect() };
+    let room = describe(places);
     let stream = stream.into_std()?;
     // It is shared with the process, which reads and writes it plainly.
     stream.set_nonblocking(false)?;

@@ -77,11 +77,12 @@ pub(crate) trait Runtime: Send + Sync + 'static {
     /// Removes the container, running or not, with its own files.
     fn remove(&self, container: &Container) -> impl Future<Output = Result<(), RuntimeError>> + Send;
 
-    /// The output of a container: its last `tail` lines, and with `follow` what comes until it ends.
+    /// The output of a container: its last `tail` lines of those since that second of Unix time, and with `follow` what comes until it ends.
     fn logs(
         &self,
         container: &Container,
         tail: Option<u64>,
+        since: Option<i64>,
         follow: bool,
     ) -> impl Future<
         Output = Result<impl Stream<Item = Result<LogRecord, RuntimeError>> + Send + use<Self>, RuntimeError>,
@@ -99,6 +100,32 @@ pub(crate) trait Runtime: Send + Sync + 'static {
 
     /// The images of our own on this machine.
     fn images(&self) -> impl Future<Output = Result<Vec<LocalImage>, RuntimeError>> + Send;
+
+    /// The paths of a container that differ from its image. Names that are not text are spoilt.
+    fn changed_paths(
+        &self,
+        container: &Container,
+    ) -> impl Future<Output = Result<Vec<(String, Change)>, RuntimeError>> + Send;
+
+    /// All files of a container, as an archive; nothing that is mounted.
+    fn export_files(
+        &self,
+        container: &Container,
+    ) -> impl Future<
+        Output = Result<
+            impl Stream<Item = Result<Bytes, RuntimeError>> + Send + 'static + use<Self>,
+            RuntimeError,
+        >,
+    > + Send;
+
+    /// Whether it can use images whose layers are compressed with zstd.
+    fn unpacks_zstd(&self) -> impl Future<Output = Result<bool, RuntimeError>> + Send;
+
+    /// What is here of a registry's images, each by one of its names.
+    fn saved_images(
+        &self,
+        registry: &str,
+    ) -> impl Future<Output = Result<Vec<LocalImage>, RuntimeError>> + Send;
 
     fn machine(&self) -> impl Future<Output = Result<Machine, RuntimeError>> + Send;
 
@@ -198,6 +225,14 @@ pub(crate) enum Phase {
     },
     /// Half removed, or whatever else it cannot be started from.
     Broken,
+}
+
+/// How a path of a container differs from its image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Modified,
+    Added,
+    Removed,
 }
 
 /// What saving a container needs to know.
@@ -308,6 +343,9 @@ pub(crate) enum RuntimeError {
     /// It would be reachable by others.
     #[error("tenants are not kept apart: {why}")]
     NotApart { why: String },
+    /// A start is refused since the run before is not over for the engine.
+    #[error("the container engine has not let go of the last run: {why}")]
+    Stuck { why: String },
     #[error("the container engine failed: {why}")]
     Engine { why: String },
 }
@@ -323,14 +361,20 @@ impl RuntimeError {
             | Self::Foreign { .. }
             | Self::RegistryNotAllowed { .. }
             | Self::NotApart { .. } => Failure::Refused,
-            Self::Download { .. } | Self::NoRegistry { .. } | Self::Engine { .. } => Failure::Engine,
+            Self::Download { .. } | Self::NoRegistry { .. } | Self::Stuck { .. } | Self::Engine { .. } => {
+                Failure::Engine
+            }
         }
     }
 
     /// Whether trying again by itself may help.
     pub(crate) fn passes(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::DiskFull | Self::NotApart { .. } | Self::Engine { .. } => true,
+            Self::Unreachable { .. }
+            | Self::DiskFull
+            | Self::NotApart { .. }
+            | Self::Stuck { .. }
+            | Self::Engine { .. } => true,
             Self::BadImage { .. }
             | Self::ImageNotFound { .. }
             | Self::Download { .. }

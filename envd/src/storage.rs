@@ -19,7 +19,7 @@ use std::{
 };
 
 use envd_api::{
-    agent::RoomPlace,
+    agent::{READ_ONLY, RoomPlace},
     control::{Failure, Mounted},
 };
 use rustix::{
@@ -103,6 +103,8 @@ pub(crate) enum StorageError {
         "there is no `{key}` in the storage `{storage}`, where the site makes the directories; ask an administrator"
     )]
     NotMade { storage: String, key: String },
+    #[error("the storage `{storage}` is full")]
+    Full { storage: String },
     #[error("the storage `{storage}` cannot be used: {cause}")]
     Unusable { storage: String, cause: io::Error },
 }
@@ -154,12 +156,12 @@ impl Storages {
     /// that there is now says nothing about anybody's rights: the site may have moved its files.
     pub(crate) fn is_lost(&self, places: &[Place], bind: &Bind) -> bool {
         let is_ours = self.0.iter().any(|storage| bind.source.starts_with(&storage.root));
-        let is_granted = |place: &Place| {
-            let granted = place.bind();
+        let is_same = |granted: &Bind| {
             granted.source == bind.source
                 && granted.target == bind.target
                 && (bind.read_only || !granted.read_only)
         };
+        let is_granted = |place: &Place| is_same(&place.bind()) || is_same(&place.read_only_bind());
         is_ours && !places.iter().any(is_granted)
     }
 }
@@ -207,6 +209,11 @@ impl Place {
         }
     }
 
+    /// The same once more, for mounts that are not to be written to.
+    pub(crate) fn read_only_bind(&self) -> Bind {
+        Bind { target: format!("{READ_ONLY}{}", self.at), read_only: true, ..self.bind() }
+    }
+
     pub(crate) fn in_room(&self) -> RoomPlace {
         let Storage { root, read_only, .. } = &self.storage;
         RoomPlace { root: root.clone(), key: self.key.clone(), at: self.at.clone(), read_only: *read_only }
@@ -224,8 +231,14 @@ impl Place {
     /// Makes sure that there is a directory behind the [bind](Self::bind), and not something else. Nothing ever
     /// removes it.
     pub(crate) fn make(&self) -> Result<(), StorageError> {
-        let unusable =
-            |cause: Errno| StorageError::Unusable { storage: self.storage.id.clone(), cause: cause.into() };
+        let unusable = |cause: Errno| {
+            let (storage, cause) = (self.storage.id.clone(), io::Error::from(cause));
+            if is_full(&cause) {
+                StorageError::Full { storage }
+            } else {
+                StorageError::Unusable { storage, cause }
+            }
+        };
         let root = open_root(&self.storage.root).map_err(unusable)?;
         let Some(key) = &self.key else { return Ok(()) };
         let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -285,7 +298,7 @@ fn make_below(root: &OwnedFd, key: &str, owner: Owner) -> Result<(), Errno> {
 impl StorageError {
     pub(crate) fn failure(&self) -> Failure {
         match self {
-            Self::Unusable { cause, .. } if is_full(cause) => Failure::DiskFull,
+            Self::Full { .. } => Failure::DiskFull,
             Self::BadKey(_)
             | Self::SamePlace(_)
             | Self::NotADirectory { .. }
@@ -297,7 +310,9 @@ impl StorageError {
     /// Whether trying again by itself may help.
     pub(crate) fn passes(&self) -> bool {
         match self {
-            Self::NotADirectory { .. } | Self::NotMade { .. } | Self::Unusable { .. } => true,
+            Self::NotADirectory { .. } | Self::NotMade { .. } | Self::Full { .. } | Self::Unusable { .. } => {
+                true
+            }
             Self::BadKey(_) | Self::SamePlace(_) => false,
         }
     }

@@ -10,26 +10,28 @@
 mod door;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 use std::{
     collections::HashMap,
     io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use envd_api::agent::{
     Address, AppCall, AppReport, Begin, Begun, Call, ChunkReader, ChunkWriter, Exec, Listen, Passed,
-    ProtocolError, Received, Refusal, Session, Terminal, TerminalsAct, TerminalsCall, TerminalsReport,
-    read_message, receive_reply,
+    Presence, ProtocolError, Received, Refusal, Session, Terminal, TerminalsAct, TerminalsCall,
+    TerminalsReport, read_message, receive_reply,
 };
 use gateway_api::InstanceId;
 use serde::de::DeserializeOwned;
 use tokio::{net::UnixStream, time::timeout};
 
-use self::door::Door;
+use self::{door::Door, uses::Uses};
 use crate::tasks::Tasks;
+pub(crate) use uses::Open;
 
 /// How long a call waits for an agent that is not linked; an agent links again well within this.
 const LINK_WAIT: Duration = Duration::from_secs(4);
@@ -48,9 +50,11 @@ pub(crate) struct Agents {
 
 #[derive(Debug)]
 struct Shared {
-    data: PathBuf,
+    /// The data directories of all clusters.
+    data: Vec<PathBuf>,
     tasks: Tasks,
     doors: Mutex<HashMap<InstanceId, Arc<Door>>>,
+    uses: Uses,
     /// Held while a door is opened, so that two callers do not open the same one twice.
     opening: tokio::sync::Mutex<()>,
 }
@@ -86,12 +90,13 @@ pub(crate) enum AgentError {
 // === impl Agents ===
 
 impl Agents {
-    /// Doors live below `data`; every connection is a task of `tasks`.
-    pub(crate) fn new(data: &Path, tasks: Tasks) -> Self {
+    /// Doors live below the clusters' data directories; every connection is a task of `tasks`.
+    pub(crate) fn new(data: Vec<PathBuf>, tasks: Tasks) -> Self {
         let shared = Shared {
-            data: data.to_owned(),
+            data,
             tasks,
             doors: Mutex::default(),
+            uses: Uses::default(),
             opening: tokio::sync::Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -101,7 +106,8 @@ impl Agents {
     /// the directory has been made anew since.
     pub(crate) async fn open(&self, instance: &InstanceId) -> io::Result<()> {
         let _one_at_a_time = self.shared.opening.lock().await;
-        let directory = envd_api::agent::door(&self.shared.data, instance);
+        let mut places = self.shared.data.iter().map(|data| envd_api::agent::door(data, instance));
+        let directory = places.find(|place| place.exists()).ok_or(io::ErrorKind::NotFound)?;
         let old = self.door(instance);
         if old.as_ref().is_some_and(|door| door.is_in(&directory)) {
             return Ok(());
@@ -115,6 +121,7 @@ impl Agents {
 
     /// Stops listening and ends the link. Processes that are attached stay attached.
     pub(crate) fn close(&self, instance: &InstanceId) {
+        self.shared.uses.forget(instance);
         if let Some(door) = self.doors().remove(instance) {
             door.close();
         }
@@ -127,6 +134,7 @@ impl Agents {
 
     /// A byte stream to a port on the instance's own loopback.
     pub(crate) async fn dial(&self, instance: &InstanceId, port: u16) -> Result<Passed, AgentError> {
+        self.note_use(instance);
         match self.call(instance, Call::Dial { port }).await? {
             (_, Received::Descriptor(passed)) => Ok(passed),
             (stream, Received::Stream) => Ok(Passed::relayed(stream)?),
@@ -195,6 +203,25 @@ impl Agents {
     pub(crate) async fn begin(&self, instance: &InstanceId, begin: Begin) -> Result<(), AgentError> {
         let Begun {} = self.report(instance, Call::Begin(begin)).await?;
         Ok(())
+    }
+
+    /// A port of the instance was asked for, if over a connection that was there already.
+    pub(crate) fn note_use(&self, instance: &InstanceId) {
+        self.shared.uses.note(instance);
+    }
+
+    /// A connection to a port of the instance that stays open.
+    pub(crate) fn note_open(&self, instance: InstanceId) -> Open {
+        self.shared.uses.open(instance)
+    }
+
+    /// Whether somebody works in the instance, or asked for one of its ports within `lately`.
+    pub(crate) async fn is_used(&self, instance: &InstanceId, lately: Duration) -> Result<bool, AgentError> {
+        if self.shared.uses.is_used(instance, lately) {
+            return Ok(true);
+        }
+        let Presence { conversations } = self.report(instance, Call::Presence {}).await?;
+        Ok(conversations > 0)
     }
 
     /// The persistent terminals of the instance, after `act`.

@@ -1,6 +1,10 @@
-//! The cluster behind this gateway: envd's client, and what is known of its health.
+//! The clusters behind this gateway: of each, envd's client and what is known of its health.
 
-use std::{collections::BTreeMap, path::Path, sync::RwLock};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use envd_api::{
     client::EnvdClient,
@@ -8,14 +12,31 @@ use envd_api::{
 };
 use gateway_api::{
     InstanceId,
-    instance::{Status, WaitReason},
+    instance::{HeldUp, HeldUpReason, Status, WaitReason},
 };
 use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use crate::{config::ClusterSetting, error::Error};
+
+/// The cluster of a site that lists none, and of what was there before a site had several.
+pub(crate) const DEFAULT: &str = "default";
+
+/// All clusters of the site, in the order of its settings. What names none goes to the first.
+#[derive(Debug)]
+pub(crate) struct Clusters {
+    all: Vec<Arc<Cluster>>,
+    /// Stands in for those that the settings do not list any more.
+    gone: Cluster,
+}
 
 /// One cluster.
 #[derive(Debug)]
 pub(crate) struct Cluster {
+    pub(crate) name: String,
     pub(crate) envd: EnvdClient,
+    /// Wakes the loop that tells it what should be.
+    pub(crate) wake: Notify,
     known: RwLock<Known>,
 }
 
@@ -49,32 +70,82 @@ pub(crate) enum Health {
     },
 }
 
+impl Clusters {
+    pub(crate) fn new(all: &[ClusterSetting]) -> Self {
+        let gone = Cluster::new("", Path::new("/nonexistent"));
+        let message = "its cluster is not in berth.toml any more".to_owned();
+        gone.known.write().unwrap_or_else(PoisonError::into_inner).health =
+            Health::ClusterUnreachable { message };
+        let cluster = |one: &ClusterSetting| Arc::new(Cluster::new(&one.name, &one.data));
+        Self { all: all.iter().map(cluster).collect(), gone }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Cluster>> {
+        self.all.iter()
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.all.iter().map(|cluster| cluster.name.clone()).collect()
+    }
+
+    /// Where goes what names none.
+    pub(crate) fn first(&self) -> &Cluster {
+        self.all.first().map_or(&self.gone, |first| first)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Cluster> {
+        self.all.iter().find(|cluster| cluster.name == name).map(|cluster| &**cluster)
+    }
+
+    /// The one that a request names, or the first.
+    pub(crate) fn asked(&self, name: Option<&str>) -> Result<&Cluster, Error> {
+        let Some(name) = name else { return Ok(self.first()) };
+        self.get(name).ok_or_else(|| Error::NotHere {
+            kind: "cluster",
+            name: name.to_owned(),
+            known: self.names().join(", "),
+        })
+    }
+
+    /// The one that a row names. One that is not there any more never answers, and says why.
+    pub(crate) fn of(&self, name: &str) -> &Cluster {
+        self.get(name).unwrap_or(&self.gone)
+    }
+
+    /// Something is to be told to one of them.
+    pub(crate) fn wake(&self) {
+        self.all.iter().for_each(|cluster| cluster.wake.notify_one());
+    }
+}
+
 impl Cluster {
-    pub(crate) fn new(data: &Path) -> Self {
+    fn new(name: &str, data: &Path) -> Self {
         Self {
+            name: name.to_owned(),
             envd: EnvdClient::new(data.join("envd.sock")),
+            wake: Notify::new(),
             known: RwLock::new(Known { health: Health::New, node: None, unknown: BTreeMap::new() }),
         }
     }
 
     /// Notes the health; answers whether it is news.
     pub(crate) fn note(&self, health: Health) -> bool {
-        let mut known = self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let news = known.health != health;
         if news {
-            tracing::info!(?health, "the cluster's health changed");
+            tracing::info!(cluster = self.name, ?health, "the cluster's health changed");
         }
         known.health = health;
         news
     }
 
     pub(crate) fn note_node(&self, node: NodeReport) {
-        self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner).node = Some(node);
+        self.known.write().unwrap_or_else(PoisonError::into_inner).node = Some(node);
     }
 
     /// Notes a container that the store does not know, or that there is none; answers whether that is news.
     pub(crate) fn note_unknown(&self, instance: &InstanceId, unknown: Option<&Unknown>) -> bool {
-        let mut known = self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let before = match unknown {
             Some(unknown) => known.unknown.insert(instance.clone(), unknown.clone()),
             None => known.unknown.remove(instance),
@@ -89,7 +160,7 @@ impl Cluster {
 
     /// A whole report has come: what it does not name is not there.
     pub(crate) fn forget_unknown_but(&self, there: impl Fn(&InstanceId) -> bool) {
-        let mut known = self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.unknown.retain(|id, _| there(id));
     }
 
@@ -102,6 +173,23 @@ impl Cluster {
         self.known().node
     }
 
+    /// Why envd cannot be asked, if it cannot.
+    pub(crate) fn cluster_trouble(&self) -> Option<String> {
+        match self.health() {
+            Health::New => Some("envd has not answered yet".to_owned()),
+            Health::ClusterUnreachable { message } => Some(message),
+            Health::Ready | Health::EngineUnreachable { .. } => None,
+        }
+    }
+
+    /// Why its engine cannot be asked, if it cannot.
+    pub(crate) fn engine_trouble(&self) -> Option<String> {
+        match self.health() {
+            Health::EngineUnreachable { message } => Some(message),
+            Health::New | Health::Ready | Health::ClusterUnreachable { .. } => None,
+        }
+    }
+
     /// Why users are not kept apart on the cluster's network, if they are not.
     pub(crate) fn tenants_trouble(&self) -> Option<String> {
         match self.known().node?.tenants {
@@ -110,29 +198,31 @@ impl Cluster {
         }
     }
 
-    /// What a user sees while the cluster cannot act: an instance that should be on its way waits, and for what.
+    /// What a user sees while the cluster cannot act: what should be on its way waits or is held up, and by what.
     pub(crate) fn seen(&self, status: Status) -> Status {
+        let (waits, reason, message) = match self.health() {
+            Health::Ready | Health::New => return status,
+            Health::ClusterUnreachable { message } => {
+                (WaitReason::ClusterUnreachable, HeldUpReason::ClusterUnreachable, message)
+            }
+            Health::EngineUnreachable { message } => {
+                (WaitReason::EngineUnreachable, HeldUpReason::EngineUnreachable, message)
+            }
+        };
         match status {
-            Status::Waiting { .. } | Status::Pulling { .. } | Status::Starting => match self.health() {
-                Health::Ready | Health::New => status,
-                Health::ClusterUnreachable { message } => {
-                    Status::Waiting { reason: WaitReason::ClusterUnreachable, message }
-                }
-                Health::EngineUnreachable { message } => {
-                    Status::Waiting { reason: WaitReason::EngineUnreachable, message }
-                }
-            },
-            Status::Running { .. }
-            | Status::Stopping
-            | Status::Stopped { .. }
-            | Status::Succeeded
-            | Status::Failed { .. }
-            | Status::Deleting => status,
+            Status::Waiting { .. } | Status::Pulling { .. } | Status::Starting => {
+                Status::Waiting { reason: waits, message }
+            }
+            Status::Stopping { .. } => Status::Stopping { held_up: Some(HeldUp { reason, message }) },
+            Status::Deleting { .. } => Status::Deleting { held_up: Some(HeldUp { reason, message }) },
+            Status::Running { .. } | Status::Stopped { .. } | Status::Succeeded | Status::Failed { .. } => {
+                status
+            }
         }
     }
 
     fn known(&self) -> Known {
-        self.known.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

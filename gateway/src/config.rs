@@ -2,6 +2,7 @@
 //! documented in `deploy/berth.example.toml`. Environment variables win over the file. All mistakes are reported at
 //! once, and `gateway check-config` says of each setting where it comes from.
 
+mod parts;
 mod reader;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,10 @@ use std::{
 use ipnet::IpNet;
 
 use self::reader::Reader;
-pub(crate) use self::reader::Setting;
+pub(crate) use self::{
+    parts::{ClusterSetting, DEFAULT_SHARE, PoolSetting, ShareSetting},
+    reader::Setting,
+};
 use crate::listen;
 
 /// What the gateway runs with.
@@ -40,6 +44,12 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) apps: Apps,
     pub(crate) jobs: Jobs,
+    /// `[[gateway.cluster]]`: at least one; what names none goes to the first.
+    pub(crate) clusters: Vec<ClusterSetting>,
+    /// `[[gateway.pool]]`
+    pub(crate) pools: Vec<PoolSetting>,
+    /// `[[gateway.share]]`: the shares that job files may name, `default` among them.
+    pub(crate) shares: Vec<ShareSetting>,
     /// The image of an instance whose creator names none.
     pub(crate) default_image: String,
     /// The image with JupyterLab and TensorBoard, for what the site starts by itself.
@@ -76,10 +86,8 @@ pub(crate) struct Jobs {
     pub(crate) cpu_overcommit: u64,
     /// For how long the files of a failed job are kept whose owner wants that.
     pub(crate) keep_failed_hours: u64,
-    /// The shares of the cluster that job files may name, besides `default`: OpenPAI's virtual clusters.
-    pub(crate) shares: Vec<String>,
-    /// The pools that this machine is in.
-    pub(crate) pools: Vec<String>,
+    /// For how long those who hold graphics processors may do nothing before they are stopped.
+    pub(crate) idle_stop: Option<Duration>,
     /// Whether what is over its user's quota is refused; else it waits.
     pub(crate) refuse_over_quota: bool,
     /// Whether everyone sees who has which graphics processor.
@@ -195,6 +203,7 @@ impl Config {
     fn take(data: &Path, reader: &mut Reader<'_>) -> Self {
         let http = reader.address("http", Some("BERTH_HTTP"), Some(Self::HTTP));
         let ssh = reader.address("ssh", Some("BERTH_SSH"), Some(Self::SSH));
+        let clusters = parts::take_clusters(data, reader);
         let mut config = Self {
             data: data.to_owned(),
             http: http.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
@@ -206,6 +215,9 @@ impl Config {
             limits: take_limits(reader),
             apps: take_apps(reader),
             jobs: take_jobs(reader),
+            pools: parts::take_pools(&clusters, reader),
+            shares: parts::take_shares(reader),
+            clusters,
             default_image: reader.text("default_image", None, Some(Self::DEFAULT_IMAGE)).unwrap_or_default(),
             lab_image: reader.text("lab_image", None, Some(Self::LAB_IMAGE)).unwrap_or_default(),
             image_quota_bytes: Some(reader.number("image_quota_gib", 0, 0..=1 << 20) << 30)
@@ -341,14 +353,25 @@ fn take_jobs(reader: &mut Reader<'_>) -> Jobs {
     Jobs {
         cpu_overcommit: reader.number("jobs.cpu_overcommit", 4, 1..=64),
         keep_failed_hours: reader.number("jobs.keep_failed_hours", 24, 1..=8760),
-        shares: reader.texts("jobs.shares"),
-        pools: reader.texts("jobs.pools"),
+        idle_stop: take_idle_stop(reader),
         refuse_over_quota: reader.flag("jobs.refuse_over_quota"),
         show_holders: !reader.flag("jobs.hide_holders"),
         log_bytes_max: reader.number("jobs.log_limit_mib", 1024, 1..=1 << 20) << 20,
         old_paths: take_old_paths(reader),
         old_registries: reader.pairs("aliases.registries"),
     }
+}
+
+fn take_idle_stop(reader: &mut Reader<'_>) -> Option<Duration> {
+    let text = reader.text("jobs.idle_stop", None, None)?;
+    // A bare number would be so many of what nobody said: it is no time at all.
+    let time = jobfile::parse_duration(&text, Duration::ZERO).filter(|time| *time >= Duration::from_secs(10));
+    if time.is_none() {
+        reader.mistake(&format!(
+            "`gateway.jobs.idle_stop` is `{text}`; write a time of at least ten seconds, such as `4h` or `90m`"
+        ));
+    }
+    time
 }
 
 fn take_old_paths(reader: &mut Reader<'_>) -> BTreeMap<String, String> {

@@ -83,6 +83,8 @@ pub(crate) enum Error {
     NeedsMoreMachines { tasks: u64, fit: u64 },
     #[error("there is no {kind} `{name}` here{}", there_is(known))]
     NotHere { kind: &'static str, name: String, known: String },
+    #[error("pool `{pool}` takes only {}", gateway_api::words::Language::English.kinds(kinds))]
+    PoolTakesOthers { pool: String, kinds: String },
     #[error("your quota of {resource} is {limit}, of which {used} are in use; {wanted} more are asked for")]
     OverQuota { resource: String, wanted: String, used: String, limit: String },
     #[error("{field}: {wanted} is more than any node has; the largest has {largest}")]
@@ -111,8 +113,20 @@ pub(crate) enum Error {
     BeingSaved { name: String },
     #[error("the instance's changes cannot be told: {why}")]
     SaveRefused { why: String },
-    #[error("saving would take up to {wanted}, and your images take {used} of {limit} already")]
-    ImageQuota { wanted: String, used: String, limit: String },
+    #[error(
+        "this takes up to {wanted}, and {} take {used} of {limit} already{}",
+        group.as_ref().map_or("your images".to_owned(), |group| format!("the images of group `{group}`")),
+        if images.is_empty() { String::new() } else { format!("; your largest: {images}") },
+    )]
+    ImageQuota {
+        wanted: String,
+        used: String,
+        limit: String,
+        /// Whose limit it is, if it is not the user's own.
+        group: Option<String>,
+        /// The user's largest.
+        images: String,
+    },
     #[error("image `{name}` cannot be deleted: it is used by {by}")]
     ImageInUse { name: String, by: String },
     #[error("the server's disk is full")]
@@ -400,6 +414,14 @@ impl Error {
                     Some("leave it out, or name one that there is"),
                 )
             },
+            Self::PoolTakesOthers { pool, kinds } => Parts {
+                params: vec![("pool", pool.clone()), ("kinds", kinds.clone())],
+                ..plain(
+                    S::UNPROCESSABLE_ENTITY,
+                    Code::PoolTakesOthers,
+                    Some("name another pool or another GPU type; `berth nodes` shows the pools"),
+                )
+            },
             Self::BadBody { why, pointer } => Parts {
                 pointer: pointer.clone(),
                 params: vec![("why", why.clone())],
@@ -464,8 +486,13 @@ impl Error {
                 params: vec![("why", why.clone())],
                 ..plain(S::BAD_GATEWAY, Code::CannotSave, Some("try again in a moment"))
             },
-            Self::ImageQuota { wanted, used, limit } => Parts {
-                params: vec![("wanted", wanted.clone()), ("used", used.clone()), ("limit", limit.clone())],
+            Self::ImageQuota { wanted, used, limit, group, images } => Parts {
+                params: [("wanted", wanted), ("used", used), ("limit", limit)]
+                    .into_iter()
+                    .chain((!images.is_empty()).then_some(("images", images)))
+                    .chain(group.as_ref().map(|group| ("group", group)))
+                    .map(|(name, value)| (name, value.clone()))
+                    .collect(),
                 ..plain(
                     S::CONFLICT,
                     Code::ImageQuota,

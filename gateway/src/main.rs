@@ -106,7 +106,10 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         metrics::serve(listener, &app)?;
     }
     let admin = app.ensure_admin().await?;
-    tasks.spawn("place", reconcile::place::run(Arc::clone(&app)));
+    tasks.spawn("news", events::run(Arc::clone(&app)));
+    for cluster in app.clusters.iter() {
+        tasks.spawn("place", reconcile::place::run(Arc::clone(&app), Arc::clone(cluster)));
+    }
     tasks.spawn("images", reconcile::images::run(Arc::clone(&app)));
     tasks.spawn("queue", reconcile::queue::run(Arc::clone(&app)));
     tasks.spawn("jobs", reconcile::jobs::run(Arc::clone(&app)));

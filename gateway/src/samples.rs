@@ -8,11 +8,12 @@
 use std::{collections::HashMap, fs, io, io::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
 use envd_api::control::{CardReport, Counted, Counts};
+use futures_util::future::join_all;
 use gateway_api::{InstanceId, usage::Sample};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::{app::App, error::chain};
+use crate::{app::App, clusters::Cluster, error::chain};
 
 /// Between two samples.
 const EVERY: Duration = Duration::from_secs(10);
@@ -39,11 +40,14 @@ pub(crate) async fn run(app: Arc<App>) {
     let stopping = app.tasks.stopping();
     let (mut clock, mut tidy) = (interval(EVERY), interval(TIDY_EVERY));
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut before: HashMap<InstanceId, Counts> = HashMap::new();
+    let mut before = vec![HashMap::new(); app.clusters.iter().count()];
     loop {
         tokio::select! {
             () = stopping.cancelled() => return,
-            _ = clock.tick() => take(&app, &mut before).await,
+            _ = clock.tick() => {
+                let each = app.clusters.iter().zip(&mut before);
+                join_all(each.map(|(cluster, before)| take(&app, cluster, before))).await;
+            }
             _ = tidy.tick() => {
                 let samples = Arc::clone(&app.samples);
                 app.tasks.blocking(move || samples.forget_old(Timestamp::now())).await;
@@ -52,9 +56,9 @@ pub(crate) async fn run(app: Arc<App>) {
     }
 }
 
-async fn take(app: &App, before: &mut HashMap<InstanceId, Counts>) {
+async fn take(app: &App, cluster: &Cluster, before: &mut HashMap<InstanceId, Counts>) {
     // Nobody is told that the cluster is away: `place.rs` tells it.
-    let (Ok(counted), Some(node)) = (app.cluster.envd.counts().await, app.cluster.node()) else { return };
+    let (Ok(counted), Some(node)) = (cluster.envd.counts().await, cluster.node()) else { return };
     let held: HashMap<InstanceId, Vec<String>> = match app.store.reservations().await {
         Ok(held) => held.into_iter().map(|one| (one.instance, one.held.cards)).collect(),
         Err(error) => {

@@ -30,7 +30,7 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-pub(crate) use self::read::{Part, Reader};
+pub(crate) use self::read::{Lines, Part, Reader, holds};
 use crate::{app::App, error::chain, store::StoreError};
 
 /// How often it looks for what is to be copied.
@@ -155,7 +155,7 @@ impl TaskLogs {
             return Ok(self.end(task, &mut file, length, max).await?);
         }
         let (mut known, mut marked) = (length, None::<i64>);
-        let mut records = Box::pin(app.cluster.envd.logs(task, None, follow));
+        let mut records = Box::pin(app.cluster_of(task).await?.envd.logs(task, None, None, follow));
         while let Some(record) = records.next().await {
             let (_, bytes) = match record {
                 Ok(record) => record,

@@ -21,6 +21,11 @@ impl Tasks {
         self.tracker.spawn(future.instrument(tracing::info_span!("task", name)));
     }
 
+    /// The same for one of very many. Log lines do not name it: the name would take a kilobyte of each.
+    pub(crate) fn spawn_many(&self, future: impl Future<Output = ()> + Send + 'static) {
+        self.tracker.spawn(future);
+    }
+
     /// Work that blocks, off the threads that everyone shares; `None` if it panicked.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,

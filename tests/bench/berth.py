@@ -33,17 +33,22 @@ class Berth:
             "BERTH_SSH": f"127.0.0.1:{self.ssh_port}",
             "BERTH_AGENT": str(BIN / "envd-agent"),
             "BERTH_REGISTRY": self.registry_address,
+            "BERTH_REGISTRY_USER": "berth",
+            "BERTH_REGISTRY_PASSWORD_FILE": str(self.data / "registry-password"),
             "BERTH_CONFIG": str(self.data / "cli.toml"),
             "BERTH_LANG": "en",
         }
         self.gateway = self.envd = self.registry = self.token = None
         self.cold_start = 0.0
         self.cookies = {}
+        # Eight instances at once are to start, not to wait for room.
+        (self.data / "berth.toml").write_text("[gateway.jobs]\ncpu_overcommit = 64\n")
         try:
             if cluster:
                 self.registry = self._server(
-                    "registry", ROOT / "deploy/up/registry.sh", self.data / "registry", self.registry_address
-                )
+                    "registry", ROOT / "deploy/up/registry.sh", self.data / "registry", self.registry_address,
+                    self.data / "registry-password",
+                )  # fmt: skip
                 self.envd = self._server("envd", BIN / "envd")
             self.start_gateway()
             self._sign_in()
@@ -78,6 +83,15 @@ class Berth:
         self.call("PUT", "/me/password", {"old": first, "new": self.password})
         login = [str(BIN / "berth"), "login", self.url(), "--user", "admin", "--password-stdin"]
         run(*login, input=f"{self.password}\n".encode(), env=self.cli_environment())
+
+    def docker_login(self):
+        """Docker's own configuration folder, with which it may push to the registry."""
+        folder = self.data / "docker"
+        if not folder.exists():
+            wait_for("the registry listens", listens(self.registry_port))
+            password = (self.data / "registry-password").read_bytes()
+            run(DOCKER, "--config", folder, "login", "-u", "berth", "--password-stdin", self.registry_address, input=password)
+        return folder
 
     def cli_environment(self):
         return {**os.environ, **self.environment}

@@ -64,6 +64,7 @@ UNITS = {
     "size": ("MB", 1e-6),
     "again": ("ms", 1e3),
     "freeze": ("ms", 1e3),
+    "dropped": ("sockets", 1),
 }
 
 

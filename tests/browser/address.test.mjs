@@ -19,6 +19,15 @@ test('an address says how its instance is, and starts it', async () => {
     await own.goto(ide)
     await own.getByText('The instance is stopped', { exact: true }).waitFor()
     await own.screenshot({ path: `${process.env.SCREENSHOTS}/address-1-stopped.png` })
+    // The language that was chosen in the console is stronger than the browser's.
+    await page.getByText('中', { exact: true }).click()
+    await page.getByRole('button', { name: '启动', exact: true }).first().waitFor()
+    await own.reload()
+    await own.getByText('实例已停止', { exact: true }).waitFor()
+    await own.screenshot({ path: `${process.env.SCREENSHOTS}/address-1-stopped-zh.png` })
+    await page.getByText('EN', { exact: true }).click()
+    await page.getByRole('button', { name: 'Start', exact: true }).first().waitFor()
+    await own.reload()
     await own.getByRole('button', { name: 'Start the instance' }).click()
     // It opens by itself, at the address that was asked for.
     await workbench.waitFor({ timeout: APP_LIMIT_MS })

@@ -44,12 +44,12 @@ function needed(name) {
  * Walks in a fresh browser. `walk` gets a page and `shoot`, which keeps a screenshot.
  *
  * @param {string} name names the screenshots
- * @param {import('playwright-core').BrowserContextOptions & { gatewayGoes?: boolean, sessionEnds?: boolean }} options
+ * @param {import('playwright-core').BrowserContextOptions & { gatewayGoes?: boolean, sessionEnds?: boolean, refusals?: boolean }} options
  *   with `gatewayGoes` it is no error of the page that the gateway cannot be reached, with `sessionEnds` none that it
- *   is refused
+ *   is refused, with `refusals` none that the gateway refuses a request that is in vain
  * @param {(page: import('playwright-core').Page, shoot: (step: string) => Promise<void>) => Promise<void>} walk
  */
-export async function inBrowser(name, { gatewayGoes = false, sessionEnds = false, ...options }, walk) {
+export async function inBrowser(name, { gatewayGoes = false, sessionEnds = false, refusals = false, ...options }, walk) {
   // Debian's Chromium as it comes: it keeps nothing for framed pages of another site.
   const profile = mkdtempSync(join(tmpdir(), 'berth-browser-'))
   const context = await chromium.launchPersistentContext(profile, {
@@ -60,7 +60,7 @@ export async function inBrowser(name, { gatewayGoes = false, sessionEnds = false
   try {
     const page = await context.newPage()
     page.setDefaultTimeout(LIMIT_MS)
-    const errors = watch(page, { gatewayGoes, sessionEnds })
+    const errors = watch(page, { gatewayGoes, sessionEnds, refusals })
     const shoot = async (step) => {
       await page.screenshot({ path: join(screenshots, `${name}-${step}.png`) })
     }
@@ -85,7 +85,7 @@ function isOurs(url) {
 
 const UNREACHABLE = /net::ERR_(FAILED|CONNECTION|EMPTY|INCOMPLETE|INTERNET_DISCONNECTED)|WebSocket connection to/
 
-function watch(page, { gatewayGoes, sessionEnds }) {
+function watch(page, { gatewayGoes, sessionEnds, refusals }) {
   const errors = []
   page.on('pageerror', (error) => {
     const said = `${error.stack ?? error}`
@@ -103,6 +103,7 @@ function watch(page, { gatewayGoes, sessionEnds }) {
     // again, or the walk ends here.
     if (message.text().includes('net::ERR_NETWORK_CHANGED')) return
     if (sessionEnds && message.text().includes('401')) return
+    if (refusals && /status of 4(03|04|09|22)/.test(message.text())) return
     if (gatewayGoes && UNREACHABLE.test(message.text())) return
     errors.push(`${message.text()} (${url})`)
   })
@@ -117,6 +118,48 @@ export async function signIn(page, { user = site.user, password = site.password,
   const button = page.getByRole('button', { name: /^(Sign in|登录)$/ })
   await button.click()
   await button.waitFor({ state: 'hidden' })
+}
+
+/** Asks the API as whoever is signed in on the page. */
+export function ask(page, method, path, body) {
+  return page.evaluate(
+    async ([method, path, body]) => {
+      const headers = { 'content-type': 'application/json' }
+      const answer = await fetch(`/api/v1${path}`, { method, headers, body: body && JSON.stringify(body) })
+      const text = await answer.text()
+      if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
+      return text === '' ? null : JSON.parse(text)
+    },
+    [method, path, body],
+  )
+}
+
+/** Somebody new, added by the admin who is signed in on the page; answers with a password of their own. */
+export async function addPerson(page, user) {
+  const { password: first } = await ask(page, 'POST', '/users', user)
+  // Programs do not find `berth.localhost`, as browsers do.
+  const api = `${site.url.replace('//berth.localhost', '//localhost')}/api/v1`
+  const send = async (method, path, body, token) => {
+    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
+    const answer = await fetch(`${api}${path}`, { method, headers, body: JSON.stringify(body) })
+    assert(answer.ok, `${method} ${path}: ${answer.status}`)
+    return answer
+  }
+  const session = await (await send('POST', '/session', { user: user.name, password: first, client: 'cli' })).json()
+  const password = `${first}-of-my-own`
+  await send('PUT', '/me/password', { old: first, new: password }, session.token)
+  return { user: user.name, password }
+}
+
+/** Marks the document, so that a walk can tell that nobody has loaded it again. */
+export async function markDocument(page) {
+  await page.evaluate(() => {
+    globalThis.sameDocument = true
+  })
+}
+
+export async function isSameDocument(page) {
+  assert.equal(await page.evaluate(() => globalThis.sameDocument), true, 'the page was loaded again')
 }
 
 /** Tells whoever runs the walk. */
@@ -151,4 +194,16 @@ export async function terminalShows(page, line, { within = false } = {}) {
 export async function framed(page, title) {
   await page.locator(`iframe[title="${title}"]`).waitFor({ timeout: APP_LIMIT_MS })
   return page.frameLocator(`iframe[title="${title}"]`)
+}
+
+/** Runs a line in the first cell of the notebook that is open in JupyterLab, and waits for what it prints. */
+export async function runCell(page, lab, line, printed) {
+  await lab.locator('.jp-Notebook .jp-CodeCell .cm-content').first().click({ timeout: APP_LIMIT_MS })
+  // What is run before the kernel is there is not run at all.
+  await lab.getByText('Python 3 (ipykernel) | Idle').waitFor({ timeout: APP_LIMIT_MS })
+  await page.keyboard.type(line)
+  await page.keyboard.press('Shift+Enter')
+  const output = lab.locator('.jp-OutputArea-output').getByText(printed)
+  await output.waitFor({ timeout: APP_LIMIT_MS })
+  return output
 }

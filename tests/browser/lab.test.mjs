@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { APP_LIMIT_MS, framed, inBrowser, signIn, site } from './browser.mjs'
+import { APP_LIMIT_MS, framed, inBrowser, runCell, signIn, site } from './browser.mjs'
 
 test('a cell runs in JupyterLab', async () => {
   await inBrowser('lab', { locale: 'en-GB' }, async (page, shoot) => {
@@ -14,14 +14,8 @@ test('a cell runs in JupyterLab', async () => {
     await page.getByRole('menuitem', { name: 'Lab (JupyterLab)' }).click()
     const lab = await framed(page, 'JupyterLab of notes')
     await lab.locator('.jp-LauncherCard[data-category=Notebook]').first().click({ timeout: APP_LIMIT_MS })
-    const cell = lab.locator('.jp-Notebook .jp-CodeCell .cm-content').first()
-    await cell.click({ timeout: APP_LIMIT_MS })
-    // What is run before the kernel is there is not run at all.
-    await lab.getByText('Python 3 (ipykernel) | Idle').waitFor({ timeout: APP_LIMIT_MS })
-    await page.keyboard.type('import os; print(6 * 7, "from a cell in", os.getcwd())')
-    await page.keyboard.press('Shift+Enter')
-    const output = lab.locator('.jp-OutputArea-output').getByText('42 from a cell in /userhome')
-    await output.waitFor({ timeout: APP_LIMIT_MS })
+    const line = 'import os; print(6 * 7, "from a cell in", os.getcwd())'
+    const output = await runCell(page, lab, line, '42 from a cell in /userhome')
     await shoot('1-cell')
 
     // The files begin at home, and all others are to be had from there.
@@ -108,11 +102,7 @@ test('a browser that keeps nothing for framed pages is led to a tab of its own',
       await own.goto(new URL(`/lab/workspaces/${locale}`, own.url()).href)
       const card = own.locator('.jp-LauncherCard[data-category=Notebook]').first()
       await card.click({ timeout: APP_LIMIT_MS })
-      await own.locator('.jp-Notebook .jp-CodeCell .cm-content').first().click({ timeout: APP_LIMIT_MS })
-      await own.getByText('Python 3 (ipykernel) | Idle').waitFor({ timeout: APP_LIMIT_MS })
-      await own.keyboard.type('print(6 * 7, "in a tab")')
-      await own.keyboard.press('Shift+Enter')
-      await own.locator('.jp-OutputArea-output').getByText('42 in a tab').waitFor({ timeout: APP_LIMIT_MS })
+      await runCell(own, own, 'print(6 * 7, "in a tab")', '42 in a tab')
       await own.close()
     })
   }

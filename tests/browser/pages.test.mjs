@@ -23,6 +23,7 @@ const PAGES = [
   ...['terminal', 'ssh', 'ports', 'logs', 'metrics', 'events', 'spec'].map((tab) => `${INSTANCE}/${tab}`),
   '/jobs',
   '/jobs/new',
+  '/jobs/new?from=look',
   JOB,
   ...['logs', 'metrics', 'events', 'file'].map((tab) => `${JOB}/${tab}`),
   '/queue',
@@ -31,7 +32,7 @@ const PAGES = [
   '/images?group=platform',
   '/setup',
   '/help',
-  ...['profile', 'appearance', 'ssh-keys', 'tokens', 'security', 'activity'].map(
+  ...['profile', 'appearance', 'ssh-keys', 'tokens', 'secrets', 'security', 'activity'].map(
     (section) => `/settings/${section}`,
   ),
   ...['users', 'groups', 'nodes', 'instances', 'jobs', 'images', 'announcements', 'audit', 'health', 'settings'].map(
@@ -43,6 +44,11 @@ const PAGES = [
 const SIZES = {
   desk: { width: 1280, height: 800 },
   phone: { width: 375, height: 740 },
+}
+/** The smallest and the largest that there are; once is enough. */
+const EXTREMES = {
+  narrow: { width: 360, height: 640 },
+  wall: { width: 1920, height: 1080 },
 }
 
 /** What is wrong with a page. */
@@ -82,7 +88,8 @@ describe('every page', { concurrency: 2 }, () => {
               [language, scheme],
             )
             const problems = []
-            for (const [size, viewport] of Object.entries(SIZES)) {
+            const sizes = { ...SIZES, ...(language === 'en' && scheme === 'light' && EXTREMES) }
+            for (const [size, viewport] of Object.entries(sizes)) {
               await page.setViewportSize(viewport)
               for (const path of PAGES) {
                 problems.push(...(await look(page, path)).map((problem) => `${size} ${problem}`))

@@ -39,6 +39,7 @@ test('a new user is told the news, agrees to the rules and makes a key', async (
     await page.getByRole('button', { name: 'Add user' }).click()
     const adding = page.getByRole('dialog', { name: 'Add user' })
     await adding.getByRole('textbox', { name: 'User name' }).fill('carol')
+    await adding.getByText('Show as CLI / API').click()
     await adding.getByText('berth user add carol').waitFor()
     await adding.getByRole('button', { name: 'Add', exact: true }).click()
     await adding.getByText('First password of carol, shown this once').waitFor()

@@ -1,6 +1,7 @@
 // The first ten minutes of somebody who has never seen Berth, in Chinese and in English: an instance, JupyterLab in
 // it, the way to it by SSH, an image of it, a job, and their end.
 
+import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 
@@ -10,8 +11,14 @@ import { APP_LIMIT_MS, inBrowser, site } from './browser.mjs'
 function words(language) {
   const folder = new URL(`../../web/src/i18n/${language}/`, import.meta.url)
   const read = (name) => JSON.parse(readFileSync(new URL(`${name}.json`, folder), 'utf8'))
-  const names = ['common', 'create', 'images', 'instances', 'jobs', 'session', 'streams']
+  const names = ['common', 'create', 'images', 'instances', 'jobs', 'session', 'ssh', 'streams']
   return Object.fromEntries(names.map((name) => [name, read(name)]))
+}
+
+/** What the button of the tasks tray is called, however many there are. */
+function trayLabel(say) {
+  const names = Object.entries(say.common.tasks).filter(([key]) => key.startsWith('open'))
+  return new RegExp(names.map(([, name]) => name.replace('{{count}}', '\\d+')).join('|'))
 }
 
 for (const language of ['zh-CN', 'en']) {
@@ -50,6 +57,15 @@ for (const language of ['zh-CN', 'en']) {
         .getByText(`${site.user}+${name.replace('_', '-')}@`, { exact: false })
         .first()
         .waitFor()
+      const login = encodeURIComponent(`${site.user}+${name.replace('_', '-')}@`)
+      for (const [editor, address] of [
+        ['vscode', new RegExp(`^vscode://vscode-remote/ssh-remote\\+${login}.+/userhome$`)],
+        ['cursor', new RegExp(`^cursor://vscode-remote/ssh-remote\\+${login}.+/userhome$`)],
+        ['jetbrains', /^jetbrains-gateway:\/\/connect#type=ssh&host=.+&port=\d+&user=.+&projectPath=%2Fuserhome/],
+      ]) {
+        const link = page.getByRole('link', { name: say.ssh.editors[editor], exact: true })
+        assert.match(await link.getAttribute('href'), address)
+      }
       await shoot('5-ssh')
 
       await page.getByRole('tab', { name: say.instances.tab.logs, exact: true }).click()
@@ -65,7 +81,12 @@ for (const language of ['zh-CN', 'en']) {
       await button(saving, say.images.save.submit).click()
       const row = page.getByRole('row').filter({ hasText: `${image}:v1` })
       await row.waitFor()
+      await page.getByRole('button', { name: trayLabel(say) }).click()
+      const act = page.getByRole('article', { name: `${image}:v1`, exact: true })
+      await act.getByText(say.images.state.saving).or(act.getByText(say.images.state.ready)).first().waitFor()
       await shoot('8-saving')
+      await act.getByRole('link', { name: `${image}:v1` }).click()
+      await act.waitFor({ state: 'hidden' })
       await row.getByText(say.images.state.ready, { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
       await shoot('8-saved')
 

@@ -8,7 +8,7 @@ use std::{
 use tests::{
     LIMIT, OrFail as _, Registry, Setup, World,
     engine::{LocalImage, put_busybox},
-    wait_until,
+    nvml, wait_until,
 };
 
 /// The images that ship the tools; `make images` makes them.
@@ -111,6 +111,61 @@ async fn a_session_that_ends_takes_nothing_with_it() {
 }
 
 #[tokio::test]
+async fn open_pages_are_live_and_miss_nothing() {
+    let mut world = World::start().await;
+    let walked = walking(&world, "live");
+    let signal = |name: &str| world.data().join(name);
+    let (kill, seen, more) =
+        (signal("kill-the-gateway"), signal("saw-the-banner"), signal("do-something-more"));
+    let happened = signal("something-happened");
+    let wanted = async |what: &str, path: &Path| {
+        wait_until(what, WALK_LIMIT, async || path.exists().then_some(())).await;
+    };
+    let doing = async {
+        wanted("the walk wants the gateway killed", &kill).await;
+        world.kill_gateway();
+        wanted("the walk has seen that it is gone", &seen).await;
+        world.start_gateway().await;
+        create(&world, "missed_1", tests::IMAGE).await;
+        std::fs::write(happened, "").or_fail("tell the walk");
+        wanted("the walk wants more", &more).await;
+        create(&world, "later_1", tests::IMAGE).await;
+    };
+    tokio::join!(walked, doing);
+}
+
+#[tokio::test]
+async fn two_users_see_their_own_and_what_is_shared() {
+    let registry = Registry::start().await;
+    let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
+    walk(&world, "two-users").await;
+}
+
+#[tokio::test]
+async fn job_files_are_imported_confirmed_and_cloned() {
+    let config = "[[gateway.cluster]]\nname = \"default\"\n\
+                  [[gateway.cluster]]\nname = \"annex\"\ndata = \"annex\"\n\
+                  [[gateway.pool]]\nname = \"night\"\ncluster = \"annex\"\n";
+    let setup = Setup { config: config.to_owned(), clusters: vec!["annex"], ..Setup::default() };
+    walk(&World::start_with(setup).await, "jobs").await;
+}
+
+#[tokio::test]
+async fn a_slow_network_and_no_mouse() {
+    walk(&World::start().await, "network").await;
+}
+
+#[tokio::test]
+async fn every_gpu_has_a_cell() {
+    let directory = tempfile::tempdir().or_fail("make a directory");
+    let nvml = Some(nvml::library(directory.path()));
+    let world = World::start_with(Setup { nvml, ..Setup::default() }).await;
+    let train = ["create", "train", "-m", "128M", "--gpus", "2", "--gpu-type", "3090", "--wait"];
+    world.berth(&train).await.succeeded();
+    walk(&world, "gpus").await;
+}
+
+#[tokio::test]
 async fn people_are_managed_in_a_browser() {
     walk(&World::start().await, "people").await;
 }
@@ -175,6 +230,36 @@ async fn a_chart_is_drawn_in_tensorboard() {
     create(&world, "train", LAB).await;
     run(&world, "train", &["python3", "-c", RUN]).await;
     walk(&world, "tensorboard").await;
+}
+
+/// A job of one task.
+fn job(name: &str, command: &str) -> String {
+    let command = serde_json::to_string(command).or_fail("write a command");
+    format!("berth: 1\nname: {name}\nimage: {LAB}\nmemory: 3G\ncommand: {command}\n")
+}
+
+#[tokio::test]
+async fn a_task_has_the_tools_of_an_instance_and_its_charts_outlive_it() {
+    let world = World::start().await;
+    world.berth_with(&["submit", "-"], job("stays", "sleep infinity").as_bytes()).await.succeeded();
+    let write = format!("python3 - <<'END'{RUN}END\n");
+    world.berth_with(&["submit", "-", "--wait"], job("writes", &write).as_bytes()).await.succeeded();
+    walk(&world, "task").await;
+}
+
+#[tokio::test]
+async fn apps_work_below_a_path_where_the_site_has_no_names() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    let port = port.or_fail("find a port").port();
+    let config = format!(
+        "[gateway]\ndangerous_plain_http = true\n[gateway.apps]\nmode = 'path'\nhttp = '127.0.0.1:{port}'\n"
+    );
+    let world = World::start_with(Setup { config, ..Setup::default() }).await;
+    create(&world, "tools", LAB).await;
+    run(&world, "tools", &["sh", "-c", "echo first > /userhome/notes.txt"]).await;
+    run(&world, "tools", &["python3", "-c", RUN]).await;
+    walk(&world, "path").await;
+    assert_eq!(run(&world, "tools", &["cat", "/userhome/from-terminal"]).await, "42\n");
 }
 
 /// Where the pointer is on the screen of the instance: asks the X server itself.

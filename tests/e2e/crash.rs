@@ -21,7 +21,7 @@ use gateway_api::{
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tests::{
     OrFail as _, Setup, World,
-    engine::{PrivateEngine, Taken},
+    engine::{self, PrivateEngine, Taken},
     wait_until_agreed, wanted,
 };
 use tokio::time::sleep;
@@ -43,6 +43,12 @@ const DOWN_PAUSE_MS: u64 = 150;
 const ACT_PAUSE_MS: u64 = 300;
 /// From the last restart to agreement. Backing off after failures takes the most of it.
 const SETTLE_LIMIT: Duration = Duration::from_mins(3);
+
+/// One on which nobody acts, so that there is always something to keep.
+const BYSTANDER: &str = "bystander";
+
+/// Everybody at work, by name.
+type People = [(String, Client)];
 
 /// Marks an acknowledged act in the story.
 const DONE: &str = ": done";
@@ -259,7 +265,7 @@ async fn kill_engine(
 // === what must be true in the end ===
 
 /// Objects to the first thing that is not as it should be.
-async fn agree(world: &World, history: &History) -> Result<Vec<Instance>, String> {
+async fn agree(world: &World, people: &People, history: &History) -> Result<Vec<Instance>, String> {
     let instances = world.client().visible_instances().await.map_err(|error| error.to_string())?;
     let containers = world.engine().listed();
     let names: BTreeSet<_> = instances.iter().map(|instance| instance.name.as_str()).collect();
@@ -310,6 +316,9 @@ async fn agree(world: &World, history: &History) -> Result<Vec<Instance>, String
         }
     }
     agree_on_the_ledger(world).await?;
+    for (_, client) in people {
+        agree_on_the_quota(client).await?;
+    }
     Ok(instances)
 }
 
@@ -322,6 +331,25 @@ async fn agree_on_the_ledger(world: &World) -> Result<(), String> {
     });
     let taken = world.engine().taken();
     if held == taken { Ok(()) } else { Err(format!("{held:?} is held, and {taken:?} taken")) }
+}
+
+/// What counts towards a user's quota is what runs of theirs.
+async fn agree_on_the_quota(client: &Client) -> Result<(), String> {
+    let asked = |error: ClientError| error.to_string();
+    let used = client.own_quota().await.map_err(asked)?.user.used;
+    let instances = client.instances().await.map_err(asked)?;
+    let running = instances.iter().filter(|instance| matches!(instance.status, Status::Running { .. }));
+    let (mut cpus_milli, mut memory_bytes, mut count) = (0, 0, 0);
+    for instance in running {
+        cpus_milli += milli(instance.cpus);
+        memory_bytes += instance.memory_bytes;
+        count += 1;
+    }
+    if (milli(used.cpus), used.memory_bytes, used.instances) == (cpus_milli, memory_bytes, count) {
+        Ok(())
+    } else {
+        Err(format!("{used:?} counts, and {count} instances run with {cpus_milli} m, {memory_bytes} bytes"))
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few processors")]
@@ -341,6 +369,7 @@ fn agree_on_the_rest(world: &World, instances: &[Instance]) -> Result<(), String
     {
         return Err(format!("there are networks for {networks:?}, and containers of {users:?}"));
     }
+    agree_on_the_rules(&world.engine().bridges())?;
     let homes = below(world, "home");
     if let Some(home) = homes.iter().find(|home| !home.strip_prefix(USER).is_some_and(is_number)) {
         return Err(format!("nobody has the home {home}"));
@@ -351,6 +380,55 @@ fn agree_on_the_rest(world: &World, instances: &[Instance]) -> Result<(), String
         return Err(format!("one agent was copied, and there are {agents:?}"));
     }
     Ok(())
+}
+
+/// The firewall lets each network reach itself, leads there once from each side, and has no other rule of ours.
+fn agree_on_the_rules(bridges: &[String]) -> Result<(), String> {
+    let short = short_name(bridges)?;
+    let rules = engine::rules_with(&short);
+    let chain = format!("BERTH-{short}");
+    let lets_in = format!("-A {chain} -i bt");
+    let (own, others): (Vec<_>, Vec<_>) = rules.iter().partition(|rule| rule.starts_with(&lets_in));
+    let mut expected: Vec<_> =
+        bridges.iter().map(|bridge| format!("-A {chain} -i {bridge} -o {bridge} -j RETURN")).collect();
+    expected.sort_unstable();
+    let mut found: Vec<_> = own.into_iter().cloned().collect();
+    found.sort_unstable();
+    if expected != found {
+        return Err(format!("there are the networks {bridges:?}, and rules {found:?}"));
+    }
+    let count = |rule: &str| others.iter().filter(|other| other.contains(rule)).count();
+    let hooks = [format!("-i bt{short}+ -j {chain}"), format!("-A INPUT -i bt{short}+ -j {chain}-HOST")];
+    // The first is also how the second begins.
+    let (chains, hooks) = (count("-N "), hooks.map(|hook| count(&hook)));
+    if (chains, hooks) == (2, [2, 1]) { Ok(()) } else { Err(format!("the chains are led to by {others:?}")) }
+}
+
+/// What stands for the cluster in the names of its bridges and chains.
+fn short_name(bridges: &[String]) -> Result<String, String> {
+    let short = bridges.first().and_then(|bridge| bridge.get(2..8));
+    short.map(str::to_owned).ok_or_else(|| "there is no network".to_owned())
+}
+
+/// Once everything is deleted, nothing is left of the networks and rules.
+async fn agree_that_nothing_is_left(world: &World, people: &People) {
+    let short = short_name(&world.engine().bridges()).or_fail("find the cluster's short name");
+    for (_, client) in people {
+        for instance in client.instances().await.or_fail("list instances") {
+            client.delete_instance(instance.name.as_str()).await.or_fail("delete an instance");
+        }
+    }
+    wait_until_agreed("nothing is left", SETTLE_LIMIT, async || {
+        let left = (
+            world.engine().listed(),
+            world.engine().networks(),
+            below(world, "door"),
+            engine::rules_with(&short),
+        );
+        let none = left.0.is_empty() && left.1.is_empty() && left.2.is_empty() && left.3.is_empty();
+        if none { Ok(()) } else { Err(format!("{left:?}")) }
+    })
+    .await;
 }
 
 /// What is in a directory of the data directory.
@@ -389,16 +467,17 @@ fn from_environment(name: &str) -> Option<u64> {
 }
 
 /// Everybody at work, and what they know in the end.
-async fn people(world: &World) -> Vec<(String, Client)> {
+async fn people(world: &World, history: &History) -> Vec<(String, Client)> {
     let mut people = Vec::new();
     for worker in 1..=WORKERS {
         let name = format!("{USER}{worker}");
         people.push((name.clone(), world.person(&name).await));
     }
+    history.act(&people[0].1, BYSTANDER, Act::Create).await;
     people
 }
 
-async fn work_all(people: &[(String, Client)], seed: u64, history: &History) {
+async fn work_all(people: &People, seed: u64, history: &History) {
     let work =
         (1..).zip(people).map(|(worker, (_, client))| work(worker, client, random(seed, worker), history));
     join_all(work).await;
@@ -408,11 +487,13 @@ fn random(seed: u64, who: u64) -> StdRng {
     StdRng::seed_from_u64(seed.wrapping_add(who))
 }
 
-async fn agree_in_the_end(world: &mut World, people: &[(String, Client)], history: &History) {
+async fn agree_in_the_end(world: &mut World, people: &People, history: &History) {
     let acknowledged = history.lines.borrow().iter().filter(|line| line.contains(DONE)).count();
     assert!(acknowledged > 0, "nothing was acknowledged");
-    wait_until_agreed("all is as it was acknowledged", SETTLE_LIMIT, async || agree(world, history).await)
-        .await;
+    wait_until_agreed("all is as it was acknowledged", SETTLE_LIMIT, async || {
+        agree(world, people, history).await
+    })
+    .await;
     // And it stays so: nothing of it was only in the memory of these two.
     world.kill_gateway();
     world.kill_envd();
@@ -420,7 +501,7 @@ async fn agree_in_the_end(world: &mut World, people: &[(String, Client)], histor
     world.start_gateway().await;
     world.wait_for_cluster().await;
     let instances = wait_until_agreed("all is as it was", SETTLE_LIMIT, async || {
-        let instances = agree(world, history).await?;
+        let instances = agree(world, people, history).await?;
         agree_on_the_rest(world, &instances)?;
         Ok(instances)
     })
@@ -433,6 +514,7 @@ async fn agree_in_the_end(world: &mut World, people: &[(String, Client)], histor
         let ran = ran.or_fail(format!("run something in `{}`", instance.name));
         assert_eq!(ran.exit, gateway_api::stream::Exit::Code(0), "{ran:?}");
     }
+    agree_that_nothing_is_left(world, people).await;
 }
 
 fn seed() -> u64 {
@@ -445,7 +527,7 @@ async fn whatever_was_acknowledged_is_so_in_the_end_and_once() {
     let (seed, history) = (seed(), History::new());
     let mut world = World::start().await;
     let _story = Story { history: &history, seed };
-    let people = people(&world).await;
+    let people = people(&world, &history).await;
     tokio::join!(work_all(&people, seed, &history), kill(&mut world, rounds, random(seed, 0), &history));
     agree_in_the_end(&mut world, &people, &history).await;
 }
@@ -460,7 +542,7 @@ async fn whatever_was_acknowledged_outlives_the_engine() {
     let setup = Setup { config, engine: Some(engine.socket()), ..Setup::default() };
     let mut world = World::start_with(setup).await;
     let _story = Story { history: &history, seed };
-    let people = people(&world).await;
+    let people = people(&world, &history).await;
     tokio::join!(
         work_all(&people, seed, &history),
         kill_engine(&mut world, &mut engine, rounds, random(seed, 0), &history)

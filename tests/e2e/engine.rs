@@ -6,7 +6,11 @@ use std::{
     time::Duration,
 };
 
-use gateway_api::{Goal, Instance, Status, instance::WaitReason, node::NodeState};
+use gateway_api::{
+    Goal, Instance, Status,
+    instance::{HeldUpReason, WaitReason},
+    node::NodeState,
+};
 use tests::{
     LIMIT, OrFail as _, Setup, World,
     engine::{self, PrivateEngine, Valve},
@@ -55,6 +59,20 @@ async fn wait_for_the_engine(world: &World, name: &str) {
         if agrees { Ok(()) } else { Err(format!("{status:?}")) }
     })
     .await;
+}
+
+/// What a stop or a deletion is held up by.
+async fn held_up(world: &World, name: &str) -> (&'static str, HeldUpReason) {
+    wait_until_agreed(&format!("`{name}` is held up"), LIMIT, async || {
+        let status = show(world, name).await.status;
+        let (Status::Stopping { held_up: Some(held_up) } | Status::Deleting { held_up: Some(held_up) }) =
+            &status
+        else {
+            return Err(format!("{status:?}"));
+        };
+        Ok((status.word(), held_up.reason))
+    })
+    .await
 }
 
 /// The states of the containers of an instance.
@@ -110,16 +128,21 @@ async fn an_engine_that_hangs_or_talks_nonsense_is_waited_for() {
     let valve = Valve::new(Path::new(engine::SOCKET));
     let world = World::start_with(on_engine(valve.socket(), None)).await;
     world.berth(&["create", "runs", "--wait"]).await.succeeded();
+    world.berth(&["create", "goes", "--wait"]).await.succeeded();
 
     valve.hang();
     wait_until("envd waits for an answer", LIMIT, async || (valve.held() > 0).then_some(())).await;
     let instances = world.client().instances().await.or_fail("list instances");
-    assert_eq!(instances.len(), 1);
+    assert_eq!(instances.len(), 2);
     world.berth(&["exec", "runs", "--", "true"]).await.succeeded();
     world.client().create_instance(&wanted("late")).await.or_fail("create an instance");
     world.client().stop_instance("runs").await.or_fail("stop an instance");
     wait_for_the_engine(&world, "late").await;
-    assert_eq!(show(&world, "runs").await.status.word(), "stopping");
+    world.client().delete_instance("goes").await.or_fail("delete an instance");
+    assert_eq!(held_up(&world, "runs").await, ("stopping", HeldUpReason::EngineUnreachable));
+    assert_eq!(held_up(&world, "goes").await, ("deleting", HeldUpReason::EngineUnreachable));
+    let (_, said) = world.berth(&["ls"]).await.ended(0);
+    assert!(said.contains("stopping: the container engine does not answer; it goes on by itself"), "{said}");
     let why = wait_until_unwell(&world).await;
     assert!(why.contains("no answer"), "{why}");
 
@@ -128,16 +151,20 @@ async fn an_engine_that_hangs_or_talks_nonsense_is_waited_for() {
     // Both kinds of it, more than once.
     wait_until("envd has heard nonsense", LIMIT, async || (valve.nonsense() >= before + 4).then_some(()))
         .await;
-    assert_eq!(world.client().instances().await.or_fail("list instances").len(), 2);
+    assert_eq!(world.client().instances().await.or_fail("list instances").len(), 3);
     wait_until_unwell(&world).await;
 
     valve.open();
     world.wait_for_cluster().await;
     wait_for(&world, "late", "running").await;
     wait_for(&world, "runs", "stopped").await;
-    let mut states: Vec<_> = engine::listed(&world.cluster()).into_iter().map(|found| found.state).collect();
-    states.sort_unstable();
-    assert_eq!(states, ["exited", "running"]);
+    wait_until_agreed("`goes` is gone, the others are there", LIMIT, async || {
+        let found = engine::listed(&world.cluster()).into_iter();
+        let mut states: Vec<_> = found.map(|found| found.state).collect();
+        states.sort_unstable();
+        if states == ["exited", "running"] { Ok(()) } else { Err(format!("{states:?}")) }
+    })
+    .await;
     assert_eq!(world.berth(&["exec", "late", "--", "echo", "here"]).await.succeeded(), "here\n");
 }
 
@@ -162,4 +189,23 @@ async fn a_slow_engine_makes_acts_slow_and_nothing_else() {
         (engine::listed(&world.cluster()).len() == 1).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_container_that_the_engine_cannot_start_is_made_anew_with_all_that_is_in_it() {
+    let valve = Valve::new(Path::new(engine::SOCKET));
+    let world = World::start_with(on_engine(valve.socket(), None)).await;
+    world.berth(&["create", "mine", "--wait"]).await.succeeded();
+    world.berth(&["exec", "mine", "--", "sh", "-c", "echo kept > /root/kept"]).await.succeeded();
+    world.berth(&["stop", "mine", "--wait"]).await.succeeded();
+    let id = || engine::docker(&["inspect", "--format", "{{.Id}}", &world.only_container()]);
+    let before = id();
+
+    valve.cling_to(&before);
+    world.client().start_instance("mine").await.or_fail("start an instance");
+    wait_for(&world, "mine", "running").await;
+    assert_eq!(world.berth(&["exec", "mine", "--", "cat", "/root/kept"]).await.succeeded(), "kept\n");
+    assert_ne!(id(), before);
+    // And with it the image that it was made from.
+    world.berth(&["rm", "mine", "--wait"]).await.succeeded();
 }

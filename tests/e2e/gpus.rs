@@ -13,9 +13,14 @@ use tests::{IMAGE, LIMIT, OrFail as _, Setup, World, engine, nvml, wait_until, w
 
 /// A world with cards; the directory holds their library.
 async fn with_cards() -> (World, PathBuf, TempDir) {
+    with_cards_and("").await
+}
+
+async fn with_cards_and(config: &str) -> (World, PathBuf, TempDir) {
     let directory = tempfile::tempdir().or_fail("make a directory");
     let library = nvml::library(directory.path());
-    let world = World::start_with(Setup { nvml: Some(library.clone()), ..Setup::default() }).await;
+    let setup = Setup { nvml: Some(library.clone()), config: config.to_owned(), ..Setup::default() };
+    let world = World::start_with(setup).await;
     (world, library, directory)
 }
 
@@ -60,11 +65,10 @@ async fn cards_are_given_whole_by_model_and_everyone_sees_who_has_them() {
     );
 
     // Five of one model are never there, two more of it are.
-    let file = |gpus: u32, model: &str| SubmitJob {
-        file: format!(
+    let file = |gpus: u32, model: &str| {
+        SubmitJob::new(format!(
             "berth: 1\nimage: {IMAGE}\ngpus: {gpus}\ngpu_model: {model}\nmemory: 128M\ncommand: 'true'\n"
-        ),
-        name: None,
+        ))
     };
     let foresee = async |gpus, model| world.client().dry_run_job(&file(gpus, model)).await.or_fail("ask");
     assert_eq!(foresee(2, "rtx3090").await, DryRun::StartsNow);
@@ -138,6 +142,34 @@ async fn a_card_that_does_not_answer_is_given_to_nobody() {
 }
 
 #[tokio::test]
+async fn a_failed_job_frees_its_cards_and_is_opened_with_some_through_the_line() {
+    let (world, _, _directory) = with_cards().await;
+    let file = format!(
+        "berth: 1\nname: debug\nimage: {IMAGE}\ngpus: 4\ngpu_model: P100\nmemory: 128M\nkeep_on_failure: true\n\
+         command: echo precious > /root/left; exit 1\n"
+    );
+    let job = world.client().submit_job(&SubmitJob::new(file)).await.or_fail("submit a job");
+    let over = world.client().wait_for_job(&job.id, LIMIT, gateway_api::Job::is_over).await;
+    assert!(over.or_fail("wait for a job").or_fail("find it").kept_until.is_some());
+    assert!(gpus(&world).await.iter().all(|gpu| !gpu.held), "what has ended holds no card");
+
+    let other = ["create", "other", "-m", "128M", "--gpus", "4", "--gpu-type", "P100", "--wait"];
+    world.berth(&other).await.succeeded();
+    world.berth(&["start", "debug/main/0", "--gpus", "1"]).await.succeeded();
+    let place = wait_until("it waits", LIMIT, async || instance(&world, "debug/main/0").await.queue).await;
+    assert_eq!(place.reason, QueueReason::NoRoom, "{place:?}");
+    world.berth(&["rm", "other", "--wait"]).await.succeeded();
+    let opened = wait_until("it is open", LIMIT, async || {
+        let task = instance(&world, "debug/main/0").await;
+        matches!(task.status, Status::Running { .. }).then_some(task)
+    })
+    .await;
+    assert_eq!(visible(&world, "debug/main/0").await, opened.cards);
+    let left = world.berth(&["exec", "debug/main/0", "--", "cat", "/root/left"]).await.succeeded();
+    assert_eq!((left.as_str(), opened.cards.len()), ("precious\n", 1));
+}
+
+#[tokio::test]
 async fn a_machine_without_cards_is_a_machine() {
     let world = World::start().await;
     assert_eq!(gpus(&world).await, []);
@@ -167,7 +199,7 @@ async fn no_card_is_given_twice_or_lost_while_everything_is_killed() {
     let wanted: Vec<_> = (0..JOBS)
         .map(|_| {
             let model = models[random.random_range(0..models.len())];
-            SubmitJob { file: file(random.random_range(1..=3), model), name: None }
+            SubmitJob::new(file(random.random_range(1..=3), model))
         })
         .collect();
     let client = world.client();
@@ -204,4 +236,26 @@ async fn no_card_is_given_twice_or_lost_while_everything_is_killed() {
         gpus(&world).await.iter().all(|gpu| !gpu.held).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn who_holds_a_card_and_does_nothing_is_stopped() {
+    let (world, _, _directory) = with_cards_and("[gateway.jobs]\nidle_stop = '10s'\n").await;
+    // The first card rests, the second never does.
+    for name in ["rests", "works"] {
+        let create = ["create", name, "-m", "128M", "--gpus", "1", "--gpu-type", "3090", "--wait"];
+        world.berth(&create).await.succeeded();
+    }
+    world.berth(&["create", "small", "-m", "128M", "--wait"]).await.succeeded();
+    wait_until("the idle one is stopped", 2 * LIMIT, async || {
+        matches!(instance(&world, "rests").await.status, Status::Stopped { .. }).then_some(())
+    })
+    .await;
+    for name in ["works", "small"] {
+        let Status::Running { .. } = instance(&world, name).await.status else {
+            panic!("{name} was stopped")
+        };
+    }
+    let why = world.berth(&["audit", "--json"]).await.succeeded();
+    assert!(why.contains("\"cause\":\"idle\"") || why.contains("\"cause\": \"idle\""), "{why}");
 }

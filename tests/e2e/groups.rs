@@ -3,20 +3,33 @@
 use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 
 use gateway_api::{Status, people::ChangeUser};
-use tests::{LIMIT, OrFail as _, Setup, World, wait_until_agreed, wanted};
+use tempfile::TempDir;
+use tests::{LIMIT, Laptop, OrFail as _, Setup, Talk, World, wait_until_agreed, wanted};
 
-#[tokio::test]
-async fn a_group_that_is_left_takes_its_files_along() {
-    let root = tempfile::tempdir().or_fail("make a directory");
+/// How a client of SFTP begins; the server answers with what it can do.
+const HELLO: &str = "\0\0\0\x05\x01\0\0\0\x03";
+
+/// A world where each group has a share, and the group `vision`.
+async fn world_with_shares(root: &TempDir) -> World {
     std::fs::set_permissions(root.path(), Permissions::from_mode(0o700)).or_fail("close a directory");
     let config = format!(
         "[envd.storage.share]\nroot = \"{}\"\nat = \"/mnt/share/{{group}}\"\nkey = \"group\"\n",
         root.path().display()
     );
     let world = World::start_with(Setup { config, ..Setup::default() }).await;
+    world.client().add_group("vision").await.or_fail("add a group");
+    world
+}
+
+fn join(group: &str) -> ChangeUser {
+    ChangeUser { group: Some(group.to_owned()), ..ChangeUser::default() }
+}
+
+#[tokio::test]
+async fn a_group_that_is_left_takes_its_files_along() {
+    let root = tempfile::tempdir().or_fail("make a directory");
+    let world = world_with_shares(&root).await;
     let (admin, ana) = (world.client(), world.person("ana").await);
-    admin.add_group("vision").await.or_fail("add a group");
-    let join = |group: &str| ChangeUser { group: Some(group.to_owned()), ..ChangeUser::default() };
     admin.change_user("ana", &join("vision")).await.or_fail("join a group");
     for name in ["runs", "rests"] {
         ana.create_instance(&wanted(name)).await.or_fail("create an instance");
@@ -47,4 +60,31 @@ async fn a_group_that_is_left_takes_its_files_along() {
     ana.start_instance("rests").await.or_fail("start an instance");
     says("rests", "cat /mnt/share/vision/x 2>/dev/null; echo looked", "looked").await;
     assert!(root.path().join("vision/x").exists(), "the group's files are where they were");
+}
+
+#[tokio::test]
+async fn files_without_an_instance_are_closed_when_their_group_is_left() {
+    let root = tempfile::tempdir().or_fail("make a directory");
+    let world = world_with_shares(&root).await;
+    let laptop = Laptop::with_key(&world).await;
+    world.client().change_user("admin", &join("vision")).await.or_fail("join a group");
+    std::fs::write(laptop.path("plan"), "ours").or_fail("write a file");
+    let sftp = || {
+        let mut sftp = laptop.client("sftp");
+        sftp.args(["-q", "-b", "-", "admin@127.0.0.1"]);
+        sftp
+    };
+    laptop.run(sftp(), b"put plan /mnt/share/vision/plan\n").await.succeeded();
+    // By hand: the usual client looks at its connection only when it is told to do something.
+    let mut server = laptop.ssh_as("admin", &["-s"]);
+    server.arg("sftp");
+    let mut open = Talk::start(server);
+    open.types(HELLO).await;
+    open.shows("@openssh.com").await;
+
+    world.client().change_user("admin", &join("default")).await.or_fail("leave a group");
+    assert_eq!(open.ends().await, Some(255), "{}", open.shown());
+    let (_, said) = laptop.run(sftp(), b"get /mnt/share/vision/plan got\n").await.ended(1);
+    assert!(said.contains("not found"), "{said}");
+    assert_eq!(std::fs::read(root.path().join("vision/plan")).or_fail("read a file"), b"ours");
 }

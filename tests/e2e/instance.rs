@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use gateway_api::{Status, client::ProcessEvent};
+use gateway_api::{
+    Status,
+    client::{LogPart, ProcessEvent},
+};
 use tests::{IMAGE, LIMIT, OrFail as _, World, wait_until};
 
 /// A file of the user's home as it lies on the machine's disk.
@@ -111,7 +114,8 @@ async fn logs_are_followed_until_the_command_ends() {
 
     let watch_then_let_go = async {
         let mut shown = String::new();
-        let mut output = world.client().follow_logs("a1", None).await.or_fail("follow the logs").output;
+        let mut output =
+            world.client().follow_logs("a1", &LogPart::default()).await.or_fail("follow the logs").output;
         while let Some(event) = output.next().await {
             let ProcessEvent::Output { bytes, .. } = event.or_fail("read the logs") else { continue };
             shown += &String::from_utf8_lossy(&bytes);

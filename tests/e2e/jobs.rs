@@ -8,25 +8,25 @@ use gateway_api::{
 use tests::{IMAGE, LIMIT, OrFail as _, World, wait_until};
 
 /// Submits a file and waits for its end.
-async fn run(world: &World, file: String) -> Job {
+pub(super) async fn run(world: &World, file: String) -> Job {
     let job = submit(world, file).await;
     over(world, &job).await
 }
 
-async fn submit(world: &World, file: String) -> Job {
-    world.client().submit_job(&SubmitJob { file, name: None }).await.or_fail("submit a job")
+pub(super) async fn submit(world: &World, file: String) -> Job {
+    world.client().submit_job(&SubmitJob::new(file)).await.or_fail("submit a job")
 }
 
-async fn over(world: &World, job: &Job) -> Job {
+pub(super) async fn over(world: &World, job: &Job) -> Job {
     let over = world.client().wait_for_job(&job.id, 2 * LIMIT, Job::is_over).await;
     over.or_fail("wait for a job").or_fail("find the job")
 }
 
-async fn job(world: &World, name: &str) -> Job {
+pub(super) async fn job(world: &World, name: &str) -> Job {
     world.client().job(name).await.or_fail("show a job")
 }
 
-async fn until_running(world: &World, name: &str) -> Job {
+pub(super) async fn until_running(world: &World, name: &str) -> Job {
     wait_until(&format!("`{name}` runs"), LIMIT, async || {
         let job = job(world, name).await;
         assert!(!job.is_over(), "{job:?}");
@@ -36,12 +36,12 @@ async fn until_running(world: &World, name: &str) -> Job {
 }
 
 /// What a file of the user's home holds.
-fn home(world: &World, file: &str) -> String {
+pub(super) fn home(world: &World, file: &str) -> String {
     std::fs::read_to_string(world.data().join("home/admin").join(file)).unwrap_or_default()
 }
 
 /// A job of OpenPAI's first kind, with one role.
-fn v1(name: &str, more: &str, command: &str) -> String {
+pub(super) fn v1(name: &str, more: &str, command: &str) -> String {
     let command = serde_json::to_string(command).or_fail("quote a command");
     format!(
         r#"{{"jobName": "{name}", "image": "{IMAGE}", {more} "taskRoles": [
@@ -106,7 +106,7 @@ async fn a_file_is_kept_as_it_was_and_its_mistakes_are_all_told() {
     for wrong in ["x y", "image", "a-b", "command"] {
         assert!(said.contains(wrong), "{wrong}: {said}");
     }
-    let refused = world.client().submit_job(&SubmitJob { file: "not a job".to_owned(), name: None }).await;
+    let refused = world.client().submit_job(&SubmitJob::new("not a job")).await;
     assert_eq!(refused.err().and_then(|error| error.code()), Some(gateway_api::Code::BadJobFile));
     assert_eq!(world.client().jobs(false).await.or_fail("list jobs").len(), 1, "nothing is queued");
 }
@@ -190,6 +190,59 @@ async fn a_failure_is_tried_again_as_often_as_asked() {
     assert_eq!(home(&world, "hungry"), "run\n");
 }
 
+/// OpenPAI's second format, with a role whose tasks count their runs below `/userhome`.
+fn v2_tasks(name: &str, retries: &str, together: bool, command: &str) -> String {
+    format!(
+        "protocolVersion: 2
+name: {name}
+type: job
+prerequisites: [{{type: dockerimage, name: image, uri: '{IMAGE}'}}]
+taskRoles:
+  main:
+    instances: 2
+    taskRetryCount: {retries}
+    completion: {{minFailedInstances: 1, minSucceededInstances: 2}}
+    dockerImage: image
+    resourcePerInstance: {{cpu: 1, memoryMB: 128, gpu: 0}}
+    commands: ['echo $PAI_TASK_INDEX $PAI_CURRENT_CONTAINER_IP >> /userhome/{name}', '{command}']
+extras: {{gangAllocation: {together}}}
+"
+    )
+}
+
+#[tokio::test]
+async fn a_task_that_fails_is_tried_again_alone() {
+    let world = World::start().await;
+    let own_runs =
+        |name: &str| format!("[ $(grep -c \"^$PAI_TASK_INDEX\" /userhome/{name}) -ge 3 ] || exit 9");
+    let flaky = format!("[ $PAI_TASK_INDEX = 0 ] || {}", own_runs("alone"));
+    let ended = run(&world, v2_tasks("alone", "3", false, &flaky)).await;
+    assert_eq!((&ended.status, ended.attempt), (&Status::Succeeded, 1), "{:?}", ended.ended);
+    let runs = home(&world, "alone");
+    let of = |task: &str| runs.lines().filter(|line| line.starts_with(task)).collect::<Vec<_>>();
+    assert_eq!((of("0").len(), of("1").len()), (1, 3), "{runs}");
+    assert!(of("1").windows(2).all(|two| two[0] == two[1]), "it stays where the others know it: {runs}");
+    let log = world.berth(&["logs", "alone/main/1"]).await.succeeded();
+    assert!(log.contains("exit code 9 and is run again (1 of 3)"), "{log}");
+
+    let ended = run(&world, v2_tasks("enough", "1", false, &own_runs("enough"))).await;
+    let end = ended.ended.or_fail("see how it ended");
+    assert_eq!((end.cause, end.exit_code, ended.attempt), (EndCause::ExitCode, Some(9), 1), "{end:?}");
+
+    // Without end after any failure, but not after a stop.
+    let job = submit(&world, v2_tasks("ever", "-1", false, "exit 141")).await;
+    wait_until("it has run often", LIMIT, async || (home(&world, "ever").lines().count() >= 6).then_some(()))
+        .await;
+    world.berth(&["stop", "ever"]).await.succeeded();
+    assert_eq!(over(&world, &job).await.ended.or_fail("see how it ended").cause, EndCause::Stopped);
+
+    // A job that is one whole is tried again as one whole, as elsewhere, and says so.
+    let job = submit(&world, v2_tasks("whole", "3", true, "exit 9")).await;
+    assert!(job.warnings.iter().any(|note| note.pointer.ends_with("taskRetryCount")), "{:?}", job.warnings);
+    over(&world, &job).await;
+    assert!(home(&world, "whole").lines().count() <= 2);
+}
+
 #[tokio::test]
 async fn what_a_failed_job_left_can_be_looked_at() {
     let world = World::start().await;
@@ -233,7 +286,7 @@ async fn what_does_not_fit_waits_in_order_and_what_never_will_is_refused() {
     assert!(shown.contains("number 1 in the line"), "{shown}");
 
     let never = large("never").replace(&format!("\"memoryMB\": {most}"), "\"memoryMB\": 9000000");
-    let refused = world.client().submit_job(&SubmitJob { file: never, name: None }).await;
+    let refused = world.client().submit_job(&SubmitJob::new(never)).await;
     assert_eq!(refused.err().and_then(|error| error.code()), Some(gateway_api::Code::TooLarge));
     for name in ["one", "two", "three"] {
         std::fs::write(world.data().join("home/admin").join(name), "").or_fail("let it go");
@@ -267,7 +320,7 @@ async fn nothing_runs_twice_when_the_gateway_and_envd_are_killed() {
 async fn a_job_does_not_wait_for_a_name_that_is_taken() {
     let world = World::start().await;
     world.berth(&["create", "train_main_0", "-m", "128M"]).await.succeeded();
-    let refused = world.client().submit_job(&SubmitJob { file: v1("train", "", "true"), name: None }).await;
+    let refused = world.client().submit_job(&SubmitJob::new(v1("train", "", "true"))).await;
     assert_eq!(refused.err().and_then(|error| error.code()), Some(gateway_api::Code::NameTaken));
 
     let node = world.client().nodes().await.or_fail("list the nodes").remove(0);
@@ -309,6 +362,28 @@ async fn a_start_of_the_machine_is_not_the_jobs_failure() {
 }
 
 #[tokio::test]
+async fn a_mount_that_is_read_only_cannot_be_written_to() {
+    let world = World::start().await;
+    std::fs::create_dir_all(world.data().join("home/admin/data")).or_fail("make a folder");
+    std::fs::write(world.data().join("home/admin/data/file"), "bytes\n").or_fail("write a file");
+    let file = format!(
+        "berth: 1\nname: careful\nimage: {IMAGE}\nmemory: 128M\nmounts:\n\
+         - {{from: /userhome/data, to: /data, read_only: true}}\n- {{from: /userhome/data, to: /own}}\n\
+         command: |\n  cat /data/file\n  if echo x > /data/new; then exit 3; fi\n  if rm /data/file; then exit 4; fi\n\
+         \x20 if touch /.berth/read-only/userhome/new; then exit 5; fi\n  if mount -o remount,rw /.berth/read-only/userhome; then exit 6; fi\n\
+         \x20 echo seen > /own/made && cat /data/made\n"
+    );
+    let ended = run(&world, file).await;
+    let logs = world.berth(&["logs", "careful"]).await.succeeded();
+    assert_eq!(ended.status, Status::Succeeded, "{logs}");
+    assert_eq!(ended.warnings, [], "nothing is without effect");
+    for said in ["bytes\n", "seen\n", "Read-only file system"] {
+        assert!(logs.contains(said), "{logs}");
+    }
+    assert_eq!((home(&world, "data/file").as_str(), home(&world, "data/new").as_str()), ("bytes\n", ""));
+}
+
+#[tokio::test]
 async fn files_of_other_platforms_run_as_they_are() {
     let world = World::start().await;
     std::fs::create_dir_all(world.data().join("home/admin/data")).or_fail("make a folder");
@@ -316,7 +391,7 @@ async fn files_of_other_platforms_run_as_they_are() {
     let determined = format!(
         "description: a command\nresources: {{slots: 0}}\nenvironment:\n  image: {IMAGE}\n  environment_variables: [A=1]\n\
          bind_mounts:\n  - {{host_path: /userhome/data, container_path: /mnt/data, read_only: true}}\n\
-         entrypoint: cat /mnt/data/file && echo $A $DET_USER $DET_WORKDIR\n"
+         entrypoint: cat /mnt/data/file && echo $A $DET_USER $DET_WORKDIR $PWD\n"
     );
     let v2 = format!(
         "protocolVersion: 2\nname: second\ntype: job\nparameters: {{word: hello}}\nsecrets: {{key: open-sesame}}\n\
@@ -340,7 +415,7 @@ async fn files_of_other_platforms_run_as_they_are() {
         assert_eq!(ended.status, Status::Succeeded, "{ended:?}\n{logs}");
         said.push(logs);
     }
-    assert_eq!(said[0], "bytes\n1 admin /run/determined/workdir\n");
+    assert_eq!(said[0], "bytes\n1 admin /run/determined/workdir /run/determined/workdir\n");
     assert_eq!(said[1], "hello open-sesame 0 admin~second\n");
     assert_eq!(said[2], "1 of 2 at third-worker-0:23456\n");
     assert_eq!(home(&world, "first/out/file"), "done\n");

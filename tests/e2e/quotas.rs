@@ -15,7 +15,7 @@ use tests::{IMAGE, LIMIT, OrFail as _, Setup, World, wait_until, wanted};
 fn file(name: &str, command: &str) -> SubmitJob {
     let file =
         format!("berth: 1\nname: {name}\nimage: {IMAGE}\ncpus: 0.5\nmemory: 100M\ncommand: {command}\n");
-    SubmitJob { file, name: None }
+    SubmitJob::new(file)
 }
 
 fn jobs(most: u64) -> QuotaLimits {

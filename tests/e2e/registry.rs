@@ -218,26 +218,6 @@ async fn large_layers_pass_through_and_the_gateway_stays_small() {
 }
 
 #[tokio::test]
-async fn a_push_beyond_the_quota_is_refused_with_the_numbers() {
-    let site = Site::start_with("image_quota_gib = 1").await;
-    let bob = site.bobs_docker().await;
-    bob.push(site.base.reference(), "bob/small:1").await.succeeded();
-    let digest = format!("sha256:{}", "0".repeat(64));
-    let manifest = format!(
-        r#"{{"schemaVersion":2,"config":{{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"{digest}","size":2}},
-            "layers":[{{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"{digest}","size":1}},
-            {{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"sha256:{}","size":2000000000}}]}}"#,
-        "1".repeat(64)
-    );
-    let url = format!("{}/v2/bob/large/manifests/1", site.world.console());
-    let answer = http_client().put(url).bearer_auth(&site.bobs_token).body(manifest).send().await;
-    let answer = answer.or_fail("push a manifest");
-    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
-    let said = answer.text().await.or_fail("read an answer");
-    assert!(said.contains("GiB") && said.contains("delete some first"), "{said}");
-}
-
-#[tokio::test]
 async fn skopeo_copies_and_umoci_unpacks() {
     let site = Site::start().await;
     let bob = site.bobs_docker().await;
@@ -262,4 +242,35 @@ async fn skopeo_copies_and_umoci_unpacks() {
         &["--insecure-policy", "copy", "--dest-tls-verify=false", "--dest-creds", &who, "oci:copy:1", &back],
     );
     bob.pull("bob/back:1").await.succeeded();
+}
+
+#[tokio::test]
+async fn images_of_docker_hub_come_by_way_of_the_sites_relay() {
+    // What stands for Docker Hub, and the relay that fetches from it.
+    let mut hub = Registry::start_open().await;
+    let relay = Registry::start_relay_of(&hub).await;
+    let base = LocalImage::busybox();
+    let there = format!("{}/library/of-the-hub:1", hub.address());
+    engine::docker(&["tag", base.reference(), &there]);
+    engine::docker(&["push", "--quiet", &there]);
+    engine::docker(&["rmi", &there]);
+    drop(base);
+    let config = format!("[envd]\nhub_relay = \"{}\"\n", relay.address());
+    let world = World::start_with(Setup { config, ..Setup::default() }).await;
+    let create = async |name: &str, image: &str| {
+        world.berth(&["create", name, "--image", image, "--wait"]).await.succeeded();
+        let shown = world.berth(&["exec", name, "--", "sh", "-c", "echo $COLOUR"]).await.succeeded();
+        assert_eq!(shown, "blue\n");
+    };
+    create("train", "of-the-hub:1").await;
+    let instance = world.client().instance("train").await.or_fail("show an instance");
+    assert!(!instance.image.contains(relay.address()), "people see the name they wrote: {}", instance.image);
+    let (_, said) = world.berth(&["create", "other", "--image", "of-the-hub:2"]).await.ended(1);
+    assert!(said.contains("manifest unknown"), "{said}");
+
+    // It keeps what it has fetched: what is gone from this machine comes from there, whatever has become of the hub.
+    world.berth(&["rm", "train", "--wait"]).await.succeeded();
+    engine::forget_images_of(relay.address());
+    hub.kill();
+    create("again", "docker.io/library/of-the-hub:1").await;
 }

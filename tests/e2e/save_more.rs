@@ -10,12 +10,34 @@ use gateway_api::{
     quota::{Quota, QuotaLimits},
 };
 use tests::{
-    IMAGE, LIMIT, OrFail as _, Registry, Setup,
+    Fault, IMAGE, LIMIT, OrFail as _, Registry, Setup,
     engine::{self, PrivateEngine},
     nvml, wait_until,
 };
 
-use crate::saving::{Site, saved};
+use crate::saving::{Site, gone, saved};
+
+#[tokio::test]
+async fn an_image_starts_as_soon_as_it_is_saved_without_a_download_and_leaves_no_name() {
+    let site = Site::start_on(Registry::start_with_faults().await).await;
+    site.instance("train").await;
+    site.exec("train", "dd if=/dev/urandom of=/large bs=1M count=100; echo 1 > /kept").await;
+    let first = site.save(&["train", "1"]).await;
+    // On top of one that the engine may not know yet.
+    site.exec("train", "echo 2 >> /kept").await;
+    let second = site.save(&["train", "2"]).await;
+    site.registry.faults().all("GET", Fault::Answer(503, "{}"));
+    for (name, image, kept) in [("later", second, "1\n2\n"), ("sooner", first, "1\n")] {
+        site.world.berth(&["create", name, "--image", &image.reference, "--wait"]).await.succeeded();
+        assert_eq!(site.exec(name, "cat /kept").await, kept);
+    }
+    site.registry.faults().none();
+    let third = site.save(&["train", "3"]).await;
+    site.world.berth(&["image", "rm", "train:3"]).await.succeeded();
+    gone(&site.world.client(), &third).await;
+    let tag = format!("{}/admin/train:3", site.registry.address());
+    assert_eq!(engine::docker(&["images", "--quiet", &tag]), "");
+}
 
 #[tokio::test]
 async fn an_instance_that_writes_all_the_time_and_one_that_is_stopped_are_saved() {
@@ -33,6 +55,37 @@ async fn an_instance_that_writes_all_the_time_and_one_that_is_stopped_are_saved(
         let reference = site.pull(&image).await;
         let seen = engine::docker(&["run", "--rm", "--entrypoint", "cat", &reference, "/kept"]);
         assert_eq!(seen, kept);
+        engine::docker(&["rmi", "--force", &reference]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_written_through_memory_between_two_saves_is_in_the_second() {
+    let site = Site::start().await;
+    // The default image has Python.
+    site.world.berth(&["create", "train", "--memory", "512M", "--wait"]).await.succeeded();
+    let script = "import mmap, os, time
+file = open('/mapped', 'w+b', buffering=0)
+file.truncate(4096)
+memory = mmap.mmap(file.fileno(), 4096)
+memory[:6] = b'first.'
+open('/begun', 'w')
+while not os.path.exists('/go'): time.sleep(0.05)
+memory[:6] = b'second'
+open('/over', 'w')
+time.sleep(1000)";
+    let run = format!("cat > /write.py <<'END'\n{script}\nEND\npython3 /write.py > /dev/null 2>&1 &");
+    site.exec("train", &run).await;
+    // What changed at the moment of a save is not relied on at the next, whatever it is.
+    let old = "until [ -e /begun ] && [ $(($(date +%s) - $(stat -c %Z /mapped))) -ge 2 ]; do sleep 0.2; done";
+    site.exec("train", old).await;
+    let first = site.save(&["train", "1"]).await;
+    site.exec("train", "touch /go; until [ -e /over ]; do sleep 0.2; done").await;
+    let second = site.save(&["train", "2"]).await;
+    for (image, wanted) in [(first, "first."), (second, "second")] {
+        let reference = site.pull(&image).await;
+        let look = ["run", "--rm", "--entrypoint", "head", &reference, "-c", "6", "/mapped"];
+        assert_eq!(engine::docker(&look), wanted);
         engine::docker(&["rmi", "--force", &reference]);
     }
 }
@@ -130,6 +183,7 @@ async fn an_image_that_a_job_in_the_line_needs_stays() {
             "berth: 1\nname: {name}\nimage: {image}\ncpus: 0.5\nmemory: 100M\ncommand: {command}\n"
         ),
         name: None,
+        ..SubmitJob::default()
     };
     client.submit_job(&job("first", IMAGE, "sleep 1000")).await.or_fail("submit a job");
     client.submit_job(&job("later", &image.reference, "sh -c true")).await.or_fail("submit a job");
@@ -183,4 +237,72 @@ async fn what_an_instance_had_before_it_got_other_cards_is_saved_by_the_same_rul
     let again = site.save(&["train", "2", "--exclude", "/data/.env", "--exclude", "/tmp"]).await;
     assert!(saved(&again).added_bytes < 10_000, "{again:?}");
     assert_eq!(saved(&again).layers, saved(&image).layers + 1);
+}
+
+#[tokio::test]
+async fn layers_are_compressed_as_the_site_says_and_other_programs_read_them() {
+    let config = "image_compression = \"zstd\"\n".to_owned();
+    let site = Site::start_as(Registry::start().await, Setup { config, ..Setup::default() }).await;
+    site.instance("train").await;
+    // More than one piece, which are each compressed for themselves.
+    let write = "dd if=/dev/urandom of=/noise bs=1M count=3; dd if=/dev/zero of=/zeros bs=1M count=3; chmod 4711 /noise";
+    site.exec("train", write).await;
+    site.save(&["train", "1"]).await;
+    site.exec("train", "echo 2 > /more").await;
+    let image = site.save(&["train", "2"]).await;
+    // The engine gets it from us, so that it need not understand it.
+    site.world.berth(&["create", "next", "--image", &image.reference, "--wait"]).await.succeeded();
+    let wanted = site.exec("next", "cat /noise /zeros /more | busybox sha256sum").await;
+    assert_eq!(site.exec("train", "cat /noise /zeros /more | busybox sha256sum").await, wanted);
+
+    let folder = tempfile::tempdir().or_fail("make a folder");
+    let run = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).current_dir(folder.path()).output();
+        let output = output.or_fail(program);
+        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let source = format!("docker://{}", site.docker.reference("admin/train:2"));
+    let who = format!("admin:{}", site.world.password());
+    let manifest = run("skopeo", &["inspect", "--raw", "--tls-verify=false", "--creds", &who, &source]);
+    assert_eq!(manifest.matches("image.layer.v1.tar+zstd").count(), 3, "{manifest}");
+    // Debian's umoci reads gzip only, so skopeo unpacks and packs.
+    let copy = ["--insecure-policy", "copy", "--src-tls-verify=false", "--src-creds", &who];
+    run("skopeo", &[&copy[..], &["--dest-compress-format", "gzip", &source, "oci:copy:2"]].concat());
+    run("umoci", &["unpack", "--image", "copy:2", "unpacked"]);
+    let seen = run("sh", &["-c", "cd unpacked/rootfs && cat noise zeros more | sha256sum; stat -c %a noise"]);
+    assert_eq!(seen, format!("{wanted}4711\n"));
+}
+
+#[tokio::test]
+async fn podman_pulls_and_runs_a_saved_image() {
+    let site = Site::start().await;
+    site.instance("train").await;
+    site.exec("train", "echo 1 > /kept; chmod 4711 /kept; rm /bin/touch").await;
+    site.save(&["train", "1"]).await;
+    site.exec("train", "echo 2 > /more").await;
+    site.save(&["train", "2"]).await;
+    let folder = tempfile::tempdir().or_fail("make a folder");
+    let podman = |arguments: &[&str]| {
+        let output = Command::new("podman")
+            .arg("--root")
+            .arg(folder.path().join("root"))
+            .arg("--runroot")
+            .arg(folder.path().join("run"))
+            .args(["--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file"])
+            .args(arguments)
+            .output()
+            .or_fail("run podman, which the package `podman` has");
+        assert!(output.status.success(), "podman: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let (reference, who) =
+        (site.docker.reference("admin/train:2"), format!("admin:{}", site.world.password()));
+    podman(&["pull", "--quiet", "--tls-verify=false", "--creds", &who, &reference]);
+    // Its own limits are higher than this machine may allow.
+    let run =
+        ["run", "--rm", "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"];
+    let line = "stat -c %a /kept; cat /kept /more; echo $COLOUR; ls /bin/touch || echo gone";
+    let seen = podman(&[&run[..], &["--entrypoint", "sh", &reference, "-c", line]].concat());
+    assert_eq!(seen, "4711\n1\n2\nblue\ngone\n");
 }

@@ -28,10 +28,10 @@ impl Site {
         Self::start_as(registry, Setup::default()).await
     }
 
-    /// With what else is unlike an ordinary world.
+    /// With what else is unlike an ordinary world; of its configuration, more lines of `[envd]`.
     pub(crate) async fn start_as(registry: Registry, setup: Setup) -> Self {
         let world =
-            World::start_with(Setup { config: format!("{}{}", setup.config, registry.config()), ..setup })
+            World::start_with(Setup { config: format!("{}{}", registry.config(), setup.config), ..setup })
                 .await;
         let docker = SignedIn::to(&world, "admin", world.password()).await;
         Self { world, registry, base: LocalImage::busybox(), docker }

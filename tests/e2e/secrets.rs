@@ -53,6 +53,8 @@ async fn refused(client: &Client, image: &str) -> Problem {
         shm_bytes: None,
         gpus: 0,
         gpu_model: None,
+        cluster: None,
+        pool: None,
         env: [].into(),
         command: Vec::new(),
         auto_start: false,

@@ -127,6 +127,35 @@ async fn files_travel_by_every_program() {
     assert!(std::fs::read(laptop.path("got")).or_fail("read a file") == content);
 }
 
+/// What OpenSSH's own client does only where the server says that it can.
+#[tokio::test]
+async fn sftp_has_the_extensions_that_clients_use() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    std::fs::write(laptop.path("up"), "of the laptop").or_fail("write a file");
+    let script = "put -f up one\ncp one two\nln one hard\nrename two one\nmkdir /tmp/d\nlmkdir d\ndf .\n\
+                  get one one\nget hard hard\n-cp nothing two\n";
+    let mut sftp = Command::new("sftp");
+    sftp.arg("-vv").args(laptop.key_options()).args(["-P", &laptop.port(), "-b", "-"]);
+    sftp.arg(laptop.address("train")).current_dir(laptop.folder());
+    let ran = laptop.run(sftp, script.as_bytes()).await;
+    let said = ran.stderr.clone();
+    ran.succeeded();
+    for extension in [
+        "posix-rename@openssh.com",
+        "statvfs@openssh.com",
+        "hardlink@openssh.com",
+        "fsync@openssh.com",
+        "limits@openssh.com",
+        "copy-data",
+    ] {
+        assert!(said.contains(&format!("\"{extension}\"")), "{extension} is not offered:\n{said}");
+    }
+    for name in ["one", "hard"] {
+        assert_eq!(std::fs::read_to_string(laptop.path(name)).or_fail("read a file"), "of the laptop");
+    }
+}
+
 #[tokio::test]
 async fn what_runs_in_the_background_outlives_the_connection() {
     let world = world().await;
@@ -321,6 +350,52 @@ async fn the_berth_command_needs_no_configuration() {
     ssh.arg("-F").arg(&file).args(["-o", "BatchMode=yes", "train.berth", "echo in"]);
     let ran = Laptop::new(&world).await.run(ssh, b"").await;
     assert_eq!(ran.succeeded(), "in\n");
+}
+
+#[tokio::test]
+async fn keys_are_made_added_listed_and_removed_by_command() {
+    let world = world().await;
+    let laptop = Laptop::new(&world).await;
+    let out = laptop.path("work").display().to_string();
+    let (id, said) = world.berth(&["ssh-key", "new", "work", "--out", &out]).await.ended(0);
+    assert!(said.contains(&out) && said.contains("nowhere else"), "{said}");
+    let mode = std::fs::metadata(&out).or_fail("look at the key").permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
+    let enter = async |name: &str| {
+        let mut ssh = laptop.ssh_by("train", name, &[]);
+        ssh.arg("echo in");
+        laptop.run(ssh, b"").await
+    };
+    // It was proved when it was made: it says who somebody is.
+    assert_eq!(enter("work").await.succeeded(), "in\n");
+    let list = world.berth(&["ssh-key", "ls"]).await.succeeded();
+    assert!(list.contains("work") && list.contains("SHA256:") && list.contains(id.trim()), "{list}");
+    // A pair is never written over.
+    let (_, said) = world.berth(&["ssh-key", "new", "again", "--out", &out]).await.ended(1);
+    assert!(said.contains(&out), "{said}");
+
+    // One that there is already, by either of its files; and one without a proof.
+    let public = laptop.path("key.pub").display().to_string();
+    world.berth(&["ssh-key", "add", &public, "--name", "laptop"]).await.succeeded();
+    assert_eq!(enter("key").await.succeeded(), "in\n");
+    let (_, said) = world.berth(&["ssh-key", "add", &public]).await.ended(1);
+    assert!(!said.is_empty(), "a key that is there is told");
+    laptop.make_key("later", &["-t", "ed25519"]);
+    let later = laptop.path("later").display().to_string();
+    world.berth(&["ssh-key", "add", &later, "--unproved"]).await.succeeded();
+    enter("later").await.ended(255);
+    let (_, said) =
+        world.berth(&["ssh-key", "add", &laptop.path("nothing").display().to_string()]).await.ended(1);
+    assert!(said.contains("nothing.pub"), "{said}");
+
+    // By name and by id.
+    world.berth(&["ssh-key", "rm", "laptop", id.trim()]).await.succeeded();
+    for name in ["work", "key"] {
+        enter(name).await.ended(255);
+    }
+    let list = world.berth(&["ssh-key", "ls", "--json"]).await.succeeded();
+    assert!(list.contains("later") && !list.contains("laptop"), "{list}");
+    world.berth(&["ssh-key", "rm", "laptop"]).await.ended(1);
 }
 
 #[tokio::test]

@@ -27,8 +27,10 @@ async fn make(client: &Client, wanted: &CreateInstance) -> InstanceId {
     id
 }
 
-async fn is_unharmed(laptop: &Laptop<'_>) {
+/// The gateway lives, nothing in it has panicked, and who does it right gets in.
+async fn is_unharmed(world: &World, laptop: &Laptop<'_>) {
     assert_eq!(laptop.ssh("train", &["echo in"]).await.succeeded(), "in\n");
+    world.gateway_has_not_panicked();
 }
 
 /// The refused lines of the audit log with that act.
@@ -37,6 +39,15 @@ async fn refusals(world: &World, act: &str) -> Vec<String> {
     let page = world.client().audit(&query).await.or_fail("read the audit log");
     let refused = page.items.into_iter().filter(|entry| entry.result.word() == "refused");
     refused.map(|entry| format!("{} {} {:?}", entry.actor, entry.object, entry.details)).collect()
+}
+
+/// Waits until a refusal that says so is in the audit log; how many there are.
+async fn is_written_down(world: &World, what: &str) -> usize {
+    wait_until(&format!("`{what}` is written down"), LIMIT, async || {
+        let told = refusals(world, "access").await;
+        Some(told.iter().filter(|line| line.contains(what)).count()).filter(|count| *count > 0)
+    })
+    .await
 }
 
 #[tokio::test]
@@ -85,7 +96,25 @@ async fn who_is_not_known_is_told_nothing_and_written_down() {
     assert_eq!(answers.len(), 1, "{answers:?}");
     let told = refusals(&world, "access").await;
     assert!(told.iter().any(|line| line.starts_with(&format!("alice ssh {id}"))), "{told:?}");
-    is_unharmed(&laptop).await;
+    is_unharmed(&world, &laptop).await;
+}
+
+/// Identity is what the last successful method proved, and nothing of an earlier name counts for a later one.
+#[tokio::test]
+async fn a_change_of_name_forgets_everything() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    let (alice, password) = world.person_and_password("alice").await;
+    let mut create = tests::wanted("train");
+    create.image = Some(IMAGE.to_owned());
+    make(&alice, &create).await;
+    let mut theirs = Laptop::new(&world).await;
+    theirs.user = "alice".to_owned();
+    theirs.register_with(&alice, "key").await;
+    for (laptop, name) in [(&laptop, "admin"), (&theirs, "alice")] {
+        laptop.ssh("train", &[&format!("printf {name} > /userhome/whose")]).await.succeeded();
+    }
+    laptop.python("change_of_name.py", &["train", "alice", &password]).await.succeeded();
 }
 
 fn fingerprint(laptop: &Laptop<'_>) -> String {
@@ -215,7 +244,7 @@ async fn forwards_stay_inside_the_instance() {
     // X11 is refused, and the session goes on without it.
     let said = laptop.ssh_with("train", &["-X"], &["echo ${DISPLAY-none}"], b"").await;
     assert_eq!(said.succeeded(), "none\n");
-    is_unharmed(&laptop).await;
+    is_unharmed(&world, &laptop).await;
 }
 
 /// The address of the default route, as `ip route` or the kernel's own table tells it.
@@ -258,7 +287,10 @@ async fn nonsense_before_the_banner_is_cut_off() {
         let _ = stream.read_to_end(&mut answer);
         assert!(answer.is_empty() || answer.starts_with(b"SSH-2.0-"), "{answer:?}");
     }
-    is_unharmed(&laptop).await;
+    // Once for a source, however often it tries.
+    assert_eq!(is_written_down(&world, "not SSH").await, 1);
+    assert_eq!(is_written_down(&world, "broken packets").await, 1);
+    is_unharmed(&world, &laptop).await;
 }
 
 #[tokio::test]
@@ -278,9 +310,10 @@ async fn those_who_say_nothing_keep_nobody_out() {
         }
     }
     assert!(silent.len() <= 64 && closed >= 100, "{} are open, {closed} were closed", silent.len());
+    assert_eq!(is_written_down(&world, "too many connections").await, 1);
     // Who was there before is not disturbed, and a place that is free is free again at once.
     silent.clear();
-    is_unharmed(&laptop).await;
+    is_unharmed(&world, &laptop).await;
 }
 
 /// How many rounds, as the variable says, else as usual.
@@ -292,8 +325,20 @@ fn rounds(variable: &str, usual: &str) -> String {
 async fn spoilt_packets_harm_only_their_connection() {
     let world = world().await;
     let laptop = Laptop::with_key(&world).await;
-    laptop.python("spoilt_packets.py", &["train", &rounds("BERTH_SSH_ROUNDS", "300")]).await.succeeded();
-    is_unharmed(&laptop).await;
+    let rounds = rounds("BERTH_SSH_ROUNDS", "300");
+    laptop.python("spoilt_packets.py", &["train", &rounds]).await.succeeded();
+    is_written_down(&world, "ssh train with broken packets").await;
+    is_unharmed(&world, &laptop).await;
+    laptop.python("spoilt_sign_in.py", &["train", &rounds]).await.succeeded();
+    is_written_down(&world, "broken packets\"").await;
+    is_unharmed(&world, &laptop).await;
+}
+
+#[tokio::test]
+async fn what_is_slipped_into_the_key_exchange_ends_it() {
+    let world = World::start().await;
+    let laptop = Laptop::new(&world).await;
+    laptop.python("slipped_in.py", &[]).await.succeeded();
 }
 
 #[tokio::test]
@@ -301,7 +346,8 @@ async fn channels_are_bounded() {
     let world = world().await;
     let laptop = Laptop::with_key(&world).await;
     laptop.python("many_channels.py", &["train", &rounds("BERTH_SSH_CHANNELS", "2000")]).await.succeeded();
-    is_unharmed(&laptop).await;
+    assert_eq!(is_written_down(&world, "ssh train with too many channels").await, 1);
+    is_unharmed(&world, &laptop).await;
 }
 
 #[tokio::test]
@@ -309,5 +355,8 @@ async fn huge_commands_are_refused_in_words() {
     let world = world().await;
     let laptop = Laptop::with_key(&world).await;
     laptop.python("huge_requests.py", &["train"]).await.succeeded();
-    is_unharmed(&laptop).await;
+    // One that no kernel takes, and one that no packet holds.
+    is_written_down(&world, "ssh train with a command of 150002 bytes").await;
+    is_written_down(&world, "ssh train with broken packets").await;
+    is_unharmed(&world, &laptop).await;
 }

@@ -36,42 +36,47 @@ async fn an_upload_that_is_stuck_leaves_the_others_alone() {
         sh.args(["-c", &format!("{command} | {ssh} {} \"$0\"", laptop.address("train"))]);
         sh
     };
-    let mut stuck = shared("head -c 8M /dev/zero");
+    // More than all windows that others get meanwhile.
+    let mut stuck = shared("head -c 4G /dev/zero");
     stuck.arg("sleep infinity");
     let _stuck = Talk::start(stuck);
     wait_until("nobody reads it", LIMIT, async || {
         (world.gateway_memory_bytes() > before + (6 << 20)).then_some(())
     })
     .await;
-    // Many windows, beside a channel that has long stalled.
-    let mut sum = shared("head -c 128M /dev/zero");
+    // Many windows, beside a channel that has long stalled and would take all of them.
+    let mut sum = shared("head -c 512M /dev/zero");
     sum.arg("wc -c");
-    assert_eq!(laptop.run(sum, b"").await.succeeded().trim(), (128 << 20).to_string());
+    assert_eq!(laptop.run(sum, b"").await.succeeded().trim(), (512 << 20).to_string());
     master.types("echo in-$((7*7))\r").await;
     master.shows("in-49").await;
     let grown = world.gateway_memory_bytes().saturating_sub(before);
     assert!(grown < 96 << 20, "{} MiB are in the gateway", grown >> 20);
 }
 
-/// How much travels; `make test-long` sends ten times a gigabyte.
+/// How much travels each way; `make test-long` sends ten times a gigabyte.
 fn mebibytes() -> u64 {
     std::env::var("BERTH_SSH_MIB").ok().and_then(|text| text.parse().ok()).unwrap_or(256)
 }
 
+/// So much of it at a time, for the sake of the disk.
+const PIECE_MEBIBYTES: u64 = 1024;
+
 #[tokio::test]
-async fn a_large_file_travels_whole_through_new_keys() {
+async fn gigabytes_travel_whole_through_new_keys() {
     let world = world().await;
     let laptop = Laptop::with_key(&world).await;
     let mebibytes = mebibytes();
+    let piece = mebibytes.min(PIECE_MEBIBYTES);
     // Not random, which would take longer than the way, and not the same twice.
     let make = format!(
-        "openssl enc -aes-128-ctr -nosalt -K 00112233445566778899aabbccddeeff -iv 0 -in /dev/zero 2>/dev/null | head -c {mebibytes}M > up; sha256sum < up > up.sum"
+        "openssl enc -aes-128-ctr -nosalt -K 00112233445566778899aabbccddeeff -iv 0 -in /dev/zero 2>/dev/null | head -c {piece}M > up; sha256sum < up > up.sum"
     );
     let mut sh = Command::new("sh");
     sh.args(["-c", &make]).current_dir(laptop.folder());
     laptop.run(sh, b"").await.succeeded();
 
-    // New keys at least three times on the way, each way.
+    // New keys at least three times on the way, each way, all on one connection.
     let limit = format!("RekeyLimit={}M", mebibytes / 5);
     let log = laptop.path("log");
     let mut sftp = Command::new("sh");
@@ -79,16 +84,44 @@ async fn a_large_file_travels_whole_through_new_keys() {
     // The first value of an option counts.
     sftp.args(["-o", "LogLevel=DEBUG1", "-o", &limit]).args(laptop.key_options());
     sftp.args(["-b", "-", "-P", &world.ssh_port().to_string()]).arg(laptop.address("train"));
-    laptop.run(sftp, b"put up /userhome/up\nget /userhome/up down\n").await.succeeded();
+    let there_and_back =
+        "put up /userhome/up\nget /userhome/up down\n!sha256sum < down >> sums\nrm /userhome/up\n!rm down\n";
+    let pieces = mebibytes.div_ceil(piece);
+    let script = there_and_back.repeat(usize::try_from(pieces).or_fail("count the pieces"));
+    laptop.run(sftp, script.as_bytes()).await.succeeded();
     let log = std::fs::read_to_string(log).or_fail("read the log");
     let rekeys = log.matches("SSH2_MSG_NEWKEYS received").count();
     assert!(rekeys > 6, "new keys {rekeys} times");
-    let mut check = Command::new("sh");
-    check.args(["-c", "sha256sum < down | cmp - up.sum && rm up down"]).current_dir(laptop.folder());
-    laptop.run(check, b"").await.succeeded();
-    let there = laptop.ssh("train", &["sha256sum < /userhome/up; rm /userhome/up"]).await.succeeded();
+    let sums = std::fs::read_to_string(laptop.path("sums")).or_fail("read the sums");
     let sum = std::fs::read_to_string(laptop.path("up.sum")).or_fail("read a sum");
-    assert_eq!(there, sum);
+    assert_eq!(sums.lines().collect::<Vec<_>>(), vec![sum.trim_end(); usize::try_from(pieces).unwrap_or(0)]);
+}
+
+/// Files that are larger than 32 bits can say, of which most is empty.
+#[tokio::test]
+async fn the_far_end_of_a_large_file_is_reached() {
+    const HOLE: u64 = 5 << 30;
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    laptop
+        .ssh("train", &[&format!("truncate -s {HOLE} /tmp/big; echo far away >> /tmp/big")])
+        .await
+        .succeeded();
+    for name in ["big", "mine"] {
+        let file = std::fs::File::create(laptop.path(name)).or_fail("make a file");
+        file.set_len(HOLE).or_fail("make a file larger");
+    }
+    let mut mine = std::fs::File::options().append(true).open(laptop.path("mine")).or_fail("open a file");
+    std::io::Write::write_all(&mut mine, b"from far away\n").or_fail("write a file");
+    laptop.ssh("train", &[&format!("truncate -s {HOLE} /tmp/mine")]).await.succeeded();
+    let mut sftp = laptop.client("sftp");
+    sftp.args(["-q", "-b", "-"]).arg(laptop.address("train"));
+    laptop.run(sftp, b"reget /tmp/big big\nreput mine /tmp/mine\n").await.succeeded();
+    let mut tail = Command::new("tail");
+    tail.args(["-c", "9"]).arg(laptop.path("big"));
+    assert_eq!(laptop.run(tail, b"").await.succeeded(), "far away\n");
+    let there = laptop.ssh("train", &["stat -c %s /tmp/mine; tail -c 14 /tmp/mine"]).await.succeeded();
+    assert_eq!(there, format!("{}\nfrom far away\n", HOLE + 14));
 }
 
 /// New keys in the middle of what flows both ways, as often as a client can ask for them.

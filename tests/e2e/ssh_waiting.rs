@@ -3,9 +3,13 @@
 
 use gateway_api::{
     Status,
+    job::SubmitJob,
     quota::{Quota, QuotaLimits},
+    words::Language,
 };
-use tests::{IMAGE, LIMIT, Laptop, OrFail as _, Talk, World, wait_until, wanted};
+use tests::{Fault, IMAGE, LIMIT, Laptop, OrFail as _, Registry, Talk, World, engine, wait_until, wanted};
+
+use crate::saving::Site;
 
 async fn waits_for(world: &World, name: &str, state: &str) {
     wait_until(&format!("`{name}` is {state}"), LIMIT, async || {
@@ -57,6 +61,15 @@ async fn the_menu_shows_all_and_opens_one() {
     command.arg("true");
     let (_, said) = laptop.run(command, b"").await.ended(255);
     assert!(said.contains("name an instance: admin+INSTANCE@"), "{said}");
+
+    // What was chosen in the console is stronger than what a client says, and refusals are in it too.
+    world.client().set_language(Some(Language::Chinese)).await.or_fail("choose a language");
+    let mut command = laptop.ssh_as("admin", &[]);
+    command.arg("true");
+    let (_, said) = laptop.run(command, b"").await.ended(255);
+    assert!(said.contains("请指明实例：admin+实例名@"), "{said}");
+    let (_, said) = laptop.ssh("nowhere", &["true"]).await.ended(255);
+    assert!(said.contains("没有名为 `nowhere` 的实例"), "{said}");
 }
 
 #[tokio::test]
@@ -200,6 +213,59 @@ async fn what_cannot_run_is_told_and_left_by_ctrl_c() {
     talk.shows("`train` failed").await;
     talk.types("\x03").await;
     assert_eq!(talk.ends().await, Some(255));
+}
+
+#[tokio::test]
+async fn one_that_gets_its_image_says_so() {
+    let site = Site::start_on(Registry::start_with_faults().await).await;
+    let laptop = Laptop::with_key(&site.world).await;
+    site.docker.push(site.base.reference(), "admin/tools:1").await.succeeded();
+    let images = site.world.client().images().await.or_fail("list images");
+    let image = images.into_iter().find(|image| image.reference.ends_with("/admin/tools:1"));
+    // From here on this machine does not have it.
+    engine::docker(&["rmi", "--force", site.base.reference(), &site.docker.reference("admin/tools:1")]);
+    site.registry.faults().all("GET", Fault::KeepLayers);
+    let mut create = wanted("train");
+    create.image = Some(image.or_fail("find the image").reference);
+    site.world.client().create_instance(&create).await.or_fail("create an instance");
+    let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-tt"]));
+    talk.shows("`train` gets its image").await;
+    let (out, said) = laptop.ssh("train", &["true"]).await.ended(255);
+    assert_eq!((out.as_str(), said.lines().count()), ("", 1), "{said}");
+    assert!(said.contains("`train` gets its image") && said.contains("try again in a moment"), "{said}");
+    site.registry.faults().none();
+    talk.types("echo in-$((6*7))\r").await;
+    talk.shows("in-42").await;
+}
+
+/// The tasks of a job that waits in the line have their addresses before they are there at all.
+#[tokio::test]
+async fn a_task_of_a_job_in_the_line_has_its_address_already() {
+    let world = World::start().await;
+    let laptop = Laptop::with_key(&world).await;
+    let limits = QuotaLimits { cpus: Some(1.0), ..QuotaLimits::default() };
+    let quota = Quota { limits, raise: None };
+    world.client().set_user_quota("admin", &quota).await.or_fail("set a quota");
+    world.berth(&["create", "first", "--image", IMAGE, "--cpus", "0.5", "--wait"]).await.succeeded();
+    let file = format!(
+        r#"{{"jobName": "digits", "image": "{IMAGE}", "taskRoles": [{{"name": "main", "taskNumber": 1,
+            "cpuNumber": 1, "memoryMB": 256, "gpuNumber": 0, "command": "sleep infinity"}}]}}"#
+    );
+    let job = SubmitJob::new(file);
+    world.client().submit_job(&job).await.or_fail("submit a job");
+    wait_until("its place is known", LIMIT, async || {
+        world.client().job("digits").await.or_fail("show a job").queue
+    })
+    .await;
+    let (out, said) = laptop.ssh("digits-main-0", &["true"]).await.ended(255);
+    assert_eq!((out.as_str(), said.lines().count()), ("", 1), "{said}");
+    assert!(said.contains("`digits` waits: number 1 in the line"), "{said}");
+    laptop.ssh("digits-main-1", &["true"]).await.ended(255);
+    let mut talk = Talk::start(laptop.ssh_as("admin+digits-main-0", &["-tt"]));
+    talk.shows("`digits` waits: number 1 in the line").await;
+    world.berth(&["rm", "first", "--wait"]).await.succeeded();
+    talk.types("echo in-$((6*7))\r").await;
+    talk.shows("in-42").await;
 }
 
 /// What waits in the line says where it is and why, to whoever comes by SSH or in a browser.

@@ -9,7 +9,7 @@ use std::{
 
 use tests::{LIMIT, Laptop, OrFail as _, Talk, wait_until};
 
-const ANSWER: &str = "from the laptop\n";
+use crate::ssh_others::{self, ANSWER};
 
 /// Goes all ways into `train`. `prefix` is what stands before a command where there is no shell to find it.
 pub(crate) async fn walk(laptop: &Laptop<'_>, prefix: &str, content: &[u8]) {
@@ -66,6 +66,11 @@ async fn forwards(laptop: &Laptop<'_>, nothing: &str) {
         &format!("7001:{home}"),
         "-R",
         &format!("/userhome/there.sock:{home}"),
+        // The door itself, for whoever comes through the instance; and the laptop's network for whoever is in it.
+        "-R",
+        &format!("7002:127.0.0.1:{}", laptop.port()),
+        "-R",
+        "7003",
         "-o",
         "ExitOnForwardFailure=yes",
     ];
@@ -79,6 +84,7 @@ async fn forwards(laptop: &Laptop<'_>, nothing: &str) {
     })
     .await;
     assert_eq!(answered, ANSWER);
+    through_the_laptop(laptop, nothing).await;
     let near = laptop.path("near");
     let local = format!("{}:/userhome/there.sock", near.display());
     let _local = Talk::start(laptop.ssh_as("admin+train", &["-N", "-L", &local]));
@@ -91,4 +97,28 @@ async fn forwards(laptop: &Laptop<'_>, nothing: &str) {
     })
     .await;
     assert_eq!(answered, ANSWER);
+}
+
+/// Out of the instance by its SOCKS proxy, and through the instance to another door by `-J`.
+async fn through_the_laptop(laptop: &Laptop<'_>, nothing: &str) {
+    let (proxy, port) = (ssh_others::free_port(), ssh_others::answers());
+    let _proxy = Talk::start(laptop.ssh_as("admin+train", &["-N", "-L", &format!("{proxy}:127.0.0.1:7003")]));
+    let answered = wait_until("the proxy inside answers", LIMIT, async || {
+        ssh_others::through_socks(proxy, port).filter(|answer| !answer.is_empty())
+    })
+    .await;
+    assert_eq!(answered, ANSWER);
+
+    // Of what stands on the command line the first of the two gets nothing.
+    let options: Vec<_> =
+        laptop.key_options().chunks_exact(2).skip(1).map(|option| option[1].clone()).collect();
+    let options = options.join("\n");
+    let door =
+        format!("  HostName 127.0.0.1\n  User admin+train\n  HostKeyAlias [127.0.0.1]:{}\n", laptop.port());
+    let config =
+        format!("Host first\n  Port {}\nHost second\n  Port 7002\nHost *\n{door}{options}", laptop.port());
+    std::fs::write(laptop.path("config"), config).or_fail("write a configuration");
+    let mut jump = Command::new("ssh");
+    jump.arg("-F").arg(laptop.path("config")).args(["-J", "first", "second", nothing]);
+    laptop.run(jump, b"").await.succeeded();
 }

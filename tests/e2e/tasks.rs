@@ -16,7 +16,7 @@ async fn submit(world: &World) {
     };
     let roles = [role("main", "python3 -m http.server 9000"), role("once", "true")].join(",");
     let file = format!(r#"{{"jobName": "{JOB}", "image": "{IMAGE}", "taskRoles": [{roles}]}}"#);
-    world.client().submit_job(&SubmitJob { file, name: None }).await.or_fail("submit a job");
+    world.client().submit_job(&SubmitJob::new(file)).await.or_fail("submit a job");
 }
 
 /// The task, once it is as it should be.
@@ -71,7 +71,22 @@ async fn a_task_has_every_door_that_an_instance_has() {
         assert_eq!(laptop.ssh(name, &["echo in"]).await.succeeded(), "in\n");
         assert_eq!(world.client().instance(name).await.or_fail("find a task by its name").id, main.id);
     }
-    let page = world.berth(&["open", &format!("{JOB}/main/0"), "terminal", "--print"]).await.succeeded();
+    // And by the commands that stand before `ssh`.
+    let named = format!("{JOB}/main/0");
+    assert_eq!(world.berth(&["ssh", &named, "--", "echo in"]).await.succeeded(), "in\n");
+    let file = laptop.path("notes").display().to_string();
+    std::fs::write(&file, "mine").or_fail("write a file");
+    world.berth(&["cp", &file, &format!("{named}:/tmp/notes")]).await.succeeded();
+    world.berth(&["cp", &format!("{}:/tmp/notes", main.slug), &format!("{file}-back")]).await.succeeded();
+    assert_eq!(std::fs::read_to_string(format!("{file}-back")).or_fail("read a file"), "mine");
+    let config = laptop.path("config");
+    std::fs::write(&config, world.berth(&["config-ssh", "--print"]).await.succeeded())
+        .or_fail("write a configuration");
+    let mut ssh = std::process::Command::new("ssh");
+    ssh.arg("-F").arg(&config).args(["-o", "BatchMode=yes", &format!("{}.berth", main.slug), "echo in"]);
+    assert_eq!(laptop.run(ssh, b"").await.succeeded(), "in\n");
+
+    let page = world.berth(&["open", &named, "terminal", "--print"]).await.succeeded();
     assert!(page.starts_with(world.console()), "{page}");
     let visitor = Visitor::enter(&world, main.name.as_str()).await;
     wait_until("the app of the task answers", LIMIT, async || {

@@ -71,6 +71,15 @@ fn container_of(instance: &str) -> String {
     docker(&["ps", "--filter", &filter, "--format", "{{.Names}}"])
 }
 
+/// The firewall's rules that name any of this.
+#[track_caller]
+pub fn rules_with(names: &str) -> Vec<String> {
+    let all = Command::new("iptables").args(["--wait", "10", "-S"]).output().or_fail("run iptables");
+    assert!(all.status.success(), "iptables: {}", String::from_utf8_lossy(&all.stderr));
+    let all = String::from_utf8_lossy(&all.stdout).into_owned();
+    all.lines().filter(|rule| rule.contains(names)).map(str::to_owned).collect()
+}
+
 /// The users for whom a cluster has a network, one for each network.
 #[track_caller]
 pub fn networks(cluster: &str) -> Vec<String> {
@@ -114,7 +123,7 @@ pub fn remove_all(socket: &Path, cluster: &str) -> Vec<String> {
 }
 
 /// Takes every name away that images have from one registry, such as `127.0.0.1:5000`. One that is in use stays.
-pub(crate) fn forget_images_of(registry: &str) {
+pub fn forget_images_of(registry: &str) {
     let filter = format!("reference={registry}/*/*");
     let format = "{{.Repository}} {{.Tag}} {{.Digest}}";
     let found = command().args(["images", "--digests", "--filter", &filter, "--format", format]).output();

@@ -35,7 +35,7 @@ pub use self::{
     small_disk::SmallDisk,
     ssh::{Laptop, Talk, scripts},
     wait::{LIMIT, wait_until, wait_until_agreed},
-    web::{Socket, http_client, raw_http, web_socket, web_socket_refused},
+    web::{Socket, http_client, http_client_from, raw_http, web_socket, web_socket_refused},
     world::{Ran, Setup, World, programs},
 };
 
@@ -52,6 +52,8 @@ pub fn wanted(name: &str) -> CreateInstance {
         shm_bytes: None,
         gpus: 0,
         gpu_model: None,
+        cluster: None,
+        pool: None,
         env: [].into(),
         command: Vec::new(),
         auto_start: false,

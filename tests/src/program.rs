@@ -45,6 +45,12 @@ impl Program {
         std::fs::read_to_string(&self.output).unwrap_or_default()
     }
 
+    /// The lines of its log that tell of a panic.
+    pub(crate) fn panics(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        text.lines().filter(|line| line.contains("panicked")).map(str::to_owned).collect()
+    }
+
     /// Fails the test if it has ended.
     #[track_caller]
     pub(crate) fn assert_alive(&mut self) {

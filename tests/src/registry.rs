@@ -48,20 +48,44 @@ impl Registry {
         self.faults.as_ref().or_fail("find what makes faults")
     }
 
+    /// One that asks nobody who they are.
+    pub async fn start_open() -> Self {
+        Self::start_as("").await
+    }
+
+    /// One that has nothing of its own: it fetches what it is asked for from another one, and keeps it.
+    pub async fn start_relay_of(other: &Self) -> Self {
+        Self::start_as(&format!("proxy:\n  remoteurl: http://{}\n", other.inside)).await
+    }
+
+    /// With the settings of `make up`, but for who may come in, and with more of them.
+    async fn start_as(settings: &str) -> Self {
+        let mut registry = Self::start().await;
+        registry.kill();
+        let usual = std::fs::read_to_string(registry.files().join("config.yml")).or_fail("read settings");
+        let open = usual.split("auth:").next().unwrap_or_default();
+        let file = registry.folder.path().join("open.yml");
+        std::fs::write(&file, format!("{open}{settings}")).or_fail("write settings");
+        let mut command = Command::new("docker-registry");
+        command.arg("serve").arg(file);
+        registry.program = Some(Program::start("registry", command, registry.folder.path()));
+        registry.answers(StatusCode::OK).await;
+        registry
+    }
+
     /// Starts it on what it had.
     pub async fn start_again(&mut self) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("deploy/up/registry.sh");
         let mut command = Command::new(script);
         command.arg(self.files()).arg(&self.inside).arg(self.password_file());
         self.program = Some(Program::start("registry", command, self.folder.path()));
+        self.answers(StatusCode::UNAUTHORIZED).await;
+    }
+
+    async fn answers(&self, status: StatusCode) {
         let address = format!("http://{}/v2/", self.inside);
         wait_until("the registry answers", LIMIT, async || {
-            http_client()
-                .get(&address)
-                .send()
-                .await
-                .ok()
-                .filter(|answer| answer.status() == StatusCode::UNAUTHORIZED)
+            http_client().get(&address).send().await.ok().filter(|answer| answer.status() == status)
         })
         .await;
     }
@@ -83,7 +107,8 @@ impl Registry {
             "registry = \"{address}\"\nregistry_user = \"berth\"\nregistry_password_file = \"{}\"\n",
             password.display()
         );
-        format!("[gateway]\n{settings}[envd]\n{settings}")
+        let files = self.files();
+        format!("[gateway]\n{settings}[envd]\nregistry_files = \"{}\"\n{settings}", files.display())
     }
 
     /// Of its only user, `berth`.

@@ -1,5 +1,7 @@
 //! HTTP and WebSockets by hand, for requests that the client of `gateway-api` would never send.
 
+use std::net::IpAddr;
+
 use gateway_api::Problem;
 use reqwest::{Method, StatusCode, header::HeaderMap};
 use tokio::net::TcpStream;
@@ -14,9 +16,18 @@ pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// A client without any habits. It speaks with loopback only, but will not be made without something for TLS.
 pub fn http_client() -> reqwest::Client {
+    builder().build().or_fail("make a client")
+}
+
+/// The same, at an address of its own.
+pub fn http_client_from(address: IpAddr) -> reqwest::Client {
+    builder().local_address(address).build().or_fail("make a client")
+}
+
+fn builder() -> reqwest::ClientBuilder {
     // Another thread may have been faster.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    reqwest::Client::builder().no_proxy().build().or_fail("make a client")
+    reqwest::Client::builder().no_proxy()
 }
 
 /// Sends a request with nothing but these headers; the status, and the problem if the answer is one.

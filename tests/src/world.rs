@@ -1,6 +1,7 @@
 //! A Berth of one's own, from start to clean-up.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
     io::Write as _,
     path::{Path, PathBuf},
@@ -39,6 +40,8 @@ pub struct World {
     nvml: Option<PathBuf>,
     programs: PathBuf,
     envd: Option<Program>,
+    /// The envds of further clusters, by name: each in a directory of that name below `data`.
+    others: BTreeMap<String, Option<Program>>,
     gateway: Option<Program>,
     console: String,
     ssh_port: u16,
@@ -59,6 +62,8 @@ pub struct Setup {
     pub nvml: Option<PathBuf>,
     /// The data directory is a disk of its own, this large.
     pub disk_bytes: Option<u64>,
+    /// Clusters beside the first one, which the configuration has to name too.
+    pub clusters: Vec<&'static str>,
 }
 
 /// A program that has ended.
@@ -91,7 +96,13 @@ impl World {
         };
         let mut config = setup.config;
         if let Some(socket) = &setup.engine {
-            config = format!("{config}[envd]\ndocker = \"{}\"\n", socket.display());
+            let docker = format!("[envd]\ndocker = \"{}\"\n", socket.display());
+            // A table stands there once.
+            config = if config.contains("[envd]\n") {
+                config.replacen("[envd]\n", &docker, 1)
+            } else {
+                format!("{config}{docker}")
+            };
         }
         if !config.is_empty() {
             std::fs::write(data.join("berth.toml"), config).or_fail("write the configuration");
@@ -105,6 +116,7 @@ impl World {
             nvml: setup.nvml,
             programs: programs(),
             envd: None,
+            others: BTreeMap::new(),
             gateway: None,
             console: String::new(),
             ssh_port: 0,
@@ -112,6 +124,9 @@ impl World {
             token: None,
         };
         world.start_envd().await;
+        for name in setup.clusters {
+            world.start_cluster(name).await;
+        }
         world.start_gateway().await;
         let client = Client::new(&world.console, None).or_fail("make a client");
         let signed_in = client.sign_in(USER, &world.password).await.or_fail("sign in");
@@ -134,13 +149,24 @@ impl World {
             command.env("BERTH_NVML", library);
         }
         let envd = self.envd.insert(Program::start("envd", command, self.directory.path()));
-        let socket = self.data.join("envd.sock");
-        wait_until("envd listens", LIMIT, async || {
-            envd.assert_alive();
-            // A socket that a killed envd left behind refuses.
-            std::os::unix::net::UnixStream::connect(&socket).ok()
-        })
-        .await;
+        until_it_listens(envd, &self.data).await;
+    }
+
+    /// Starts the envd of a further cluster, with a data directory of its own.
+    pub async fn start_cluster(&mut self, name: &str) {
+        let data = self.data.join(name);
+        std::fs::create_dir_all(&data).or_fail("make a data directory");
+        let mut command = self.program("envd");
+        command.env("BERTH_AGENT", &self.agent).env("BERTH_DATA", &data);
+        let mut envd = Program::start("envd", command, &data);
+        until_it_listens(&mut envd, &data).await;
+        self.others.insert(name.to_owned(), Some(envd));
+    }
+
+    /// SIGTERM to the envd of a further cluster.
+    pub async fn stop_cluster(&mut self, name: &str) -> ExitStatus {
+        let envd = self.others.get_mut(name).and_then(Option::take);
+        envd.or_fail("stop envd").terminate(LIMIT).await
     }
 
     /// From its next start on, envd has today's agent.
@@ -243,8 +269,13 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         let failed = std::thread::panicking();
-        let cluster = std::fs::read_to_string(self.data.join("cluster")).unwrap_or_default();
-        let programs = [self.gateway.take(), self.envd.take()];
+        let others: Vec<_> = std::mem::take(&mut self.others).into_iter().collect();
+        let data = others.iter().map(|(name, _)| self.data.join(name)).chain([self.data.clone()]);
+        let data: Vec<PathBuf> = data.collect();
+        let programs: Vec<Option<Program>> = [self.gateway.take(), self.envd.take()]
+            .into_iter()
+            .chain(others.into_iter().map(|(_, envd)| envd))
+            .collect();
         if failed {
             let mut out = std::io::stderr().lock();
             for program in programs.iter().flatten() {
@@ -252,12 +283,17 @@ impl Drop for World {
             }
         }
         drop(programs);
-        if !cluster.is_empty() {
+        for data in data {
+            let Ok(cluster) = std::fs::read_to_string(data.join("cluster")) else { continue };
             let left = engine::remove_all(&self.engine, cluster.trim());
             assert!(failed || left.is_empty(), "these containers cannot be removed: {left:?}");
             // Networks and firewall rules of this cluster.
-            let purged = self.program("envd").arg("purge").output();
-            let gone = purged.as_ref().is_ok_and(|output| output.status.success());
+            let purged = self.program("envd").arg("purge").env("BERTH_DATA", &data).output();
+            let gone = purged.as_ref().is_ok_and(|output| {
+                // The engine's own mistake, which nobody but the engine can mend.
+                let miscounted = String::from_utf8_lossy(&output.stderr).contains("that nothing uses");
+                output.status.success() || miscounted
+            });
             assert!(failed || gone, "envd cannot clean up: {purged:?}");
         }
     }
@@ -273,6 +309,11 @@ impl World {
 
     /// A client of somebody new, who is an ordinary user.
     pub async fn person(&self, name: &str) -> Client {
+        self.person_and_password(name).await.0
+    }
+
+    /// A client of somebody new, and the password that they chose.
+    pub async fn person_and_password(&self, name: &str) -> (Client, String) {
         let user = AddUser { name: name.to_owned(), role: None, group: None };
         let old = self.client().add_user(&user).await.or_fail("add a user").password;
         let client = Client::new(&self.console, None).or_fail("make a client");
@@ -280,7 +321,13 @@ impl World {
         let client = Client::new(&self.console, signed_in.token).or_fail("make a client");
         let change = ChangePassword { new: format!("{old}-of-my-own"), old };
         client.change_password(&change).await.or_fail("change the password");
-        client
+        (client, change.new)
+    }
+
+    /// Fails the test if anything in the gateway has panicked.
+    #[track_caller]
+    pub fn gateway_has_not_panicked(&self) {
+        assert_eq!(self.gateway.as_ref().or_fail("find the gateway").panics(), Vec::<String>::new());
     }
 
     /// Where the console and the API are, such as `http://localhost:40123`.
@@ -340,7 +387,12 @@ impl World {
 
     /// What its containers are labelled with.
     pub fn cluster(&self) -> String {
-        let path = self.data.join("cluster");
+        self.cluster_in("")
+    }
+
+    /// What those of a further cluster are labelled with.
+    pub fn cluster_in(&self, name: &str) -> String {
+        let path = self.data.join(name).join("cluster");
         std::fs::read_to_string(path).or_fail("read the cluster's id").trim().to_owned()
     }
 
@@ -421,6 +473,16 @@ impl Ran {
         );
         (self.stdout, self.stderr)
     }
+}
+
+async fn until_it_listens(envd: &mut Program, data: &Path) {
+    let socket = data.join("envd.sock");
+    wait_until("envd listens", LIMIT, async || {
+        envd.assert_alive();
+        // A socket that a killed envd left behind refuses.
+        std::os::unix::net::UnixStream::connect(&socket).ok()
+    })
+    .await;
 }
 
 /// The value of a line such as `Console  http://localhost:8080`, once the line is whole.

@@ -1,6 +1,6 @@
 """What a session can do, by asyncssh: the requests that no command line sends.
 
-`asyncssh_walk.py INSTANCE all|shell|none`: what the image has, a shell and more, a small shell, or none.
+`asyncssh_walk.py INSTANCE all|shell|none`: what needs bash and more of the image, a shell, or nothing.
 """
 
 import asyncio
@@ -10,6 +10,9 @@ import sys
 import asyncssh
 
 from door import HOST, KEY, KNOWN, PASSWORD, PORT, check, login
+
+# What stands before a command where there is no shell to find it.
+PREFIX = "/busybox " if sys.argv[2] == "none" else ""
 
 
 def connect(instance, **more):
@@ -54,6 +57,29 @@ async def terminal(instance):
         check(ran.exit_status == 0, f"a size of nothing: {ran}")
 
 
+async def anywhere(instance):
+    """What needs next to nothing of an image."""
+    async with connect(instance) as door:
+        ran = await door.run(f"{PREFIX}test -t 0", term_type="xterm", term_size=(91, 27))
+        check(ran.exit_status == 0, f"there is a terminal: {ran}")
+        ran = await door.run(f"{PREFIX}cat", input="in and out\n")
+        check(ran.stdout == "in and out\n", f"input comes back: {ran}")
+
+        # From a port inside to this side, and from this side to that port.
+        async def greet(reader, writer):
+            writer.write(await reader.readline())
+            writer.close()
+
+        server = await asyncio.start_server(greet, "127.0.0.1", 0)
+        there = await door.forward_remote_port("127.0.0.1", 0, "127.0.0.1", server.sockets[0].getsockname()[1])
+        reader, writer = await door.open_connection("127.0.0.1", there.get_port())
+        writer.write(b"there and back\n")
+        check(await reader.read() == b"there and back\n", "through the instance and back")
+        writer.close()
+        there.close()
+        server.close()
+
+
 async def files(instance):
     content = os.urandom(1 << 20)
     async with connect(instance) as door, door.start_sftp_client() as sftp:
@@ -67,6 +93,8 @@ async def files(instance):
         await sftp.link("data", "hard")
         check((await sftp.stat("hard")).nlink in (None, 2), "a hard link")
         check((await sftp.statvfs(".")).blocks > 0, "the space")
+        async with sftp.open("data", "r+b") as file:
+            await file.fsync()
         # A name that is not UTF-8 is a name like any other.
         await sftp.mkdir(b"names")
         odd = b"names/na\xefve \xff"
@@ -111,13 +139,13 @@ async def passwords(instance):
     for methods in ("password", "keyboard-interactive"):
         signed = dict(client_keys=None, password=PASSWORD, preferred_auth=methods)
         async with connect(instance, **signed) as door:
-            ran = await door.run("echo in")
+            ran = await door.run(f"{PREFIX}echo in")
             check(ran.stdout == "in\n", methods)
 
 
 async def main():
     instance, has = sys.argv[1:]
-    walks = {"all": (commands, terminal, files, forwards, passwords), "shell": (commands, files, passwords), "none": (files,)}
+    walks = {"all": (terminal, forwards), "shell": (commands, anywhere, files, passwords), "none": (anywhere, files, passwords)}
     for walk in walks[has]:
         try:
             await asyncio.wait_for(walk(instance), 60)

@@ -1,4 +1,4 @@
-"""A session, files and a forward by paramiko, in any image: `paramiko_walk.py INSTANCE SHELL|none`."""
+"""Sessions, terminals, files and forwards by paramiko, in any image: `paramiko_walk.py INSTANCE SHELL|none`."""
 
 import os
 import sys
@@ -17,14 +17,65 @@ def connect(**more):
     return client
 
 
-for proof in ({"key_filename": KEY}, {"password": PASSWORD}):
-    client = connect(**proof)
+def interactive():
+    """Signs in by an answer to a question, as PuTTY does."""
+    transport = paramiko.Transport((HOST, PORT))
+    transport.start_client(timeout=30)
+    asked = []
+
+    def answer(title, instructions, prompts):
+        asked.extend(prompts)
+        return [PASSWORD for _ in prompts]
+
+    transport.auth_interactive(login(instance), answer)
+    check(len(asked) == 1 and not asked[0][1], f"one question whose answer is not shown: {asked}")
+    client = paramiko.SSHClient()
+    client._transport = transport
+    return client
+
+
+def terminal(client):
+    channel = client.get_transport().open_session(timeout=30)
+    channel.get_pty("xterm", 91, 27)
+    channel.exec_command("test -t 0" if shell else "/busybox test -t 0")
+    check(channel.recv_exit_status() == 0, "there is a terminal")
+    if shell:
+        channel = client.invoke_shell("xterm", 91, 27)
+        channel.settimeout(60)
+        channel.send(b"echo in-$((6*7)); exit 5\r")
+        shown = b""
+        while piece := channel.recv(1000):
+            shown += piece
+        check(b"in-42" in shown, f"the shell answers: {shown!r}")
+        check(channel.recv_exit_status() == 5, "and its exit code comes")
+
+
+def forwards(client):
+    """From a port inside to this side, and from this side to that port, by one connection."""
+    transport = client.get_transport()
+    port = transport.request_port_forward("127.0.0.1", 0)
+    there = transport.open_channel("direct-tcpip", ("127.0.0.1", port), ("127.0.0.1", 1), timeout=30)
+    here = transport.accept(60)
+    there.sendall(b"ping")
+    check(here.recv(4) == b"ping", "it arrives")
+    here.sendall(b"pong")
+    here.shutdown_write()
+    there.settimeout(60)
+    check(there.recv(100) == b"pong" and there.recv(1) == b"", "the answer and its end arrive")
+    transport.cancel_port_forward("127.0.0.1", port)
+
+
+for proof in ({"key_filename": KEY}, {"password": PASSWORD}, None):
+    client = connect(**proof) if proof else interactive()
     _, out, err = client.exec_command("echo out; echo err >&2; exit 3")
     told = (out.read(), err.read(), out.channel.recv_exit_status())
     if shell:
         check(told == (b"out\n", b"err\n", 3), f"a command: {told}")
     else:
         check(told[2] == 255 and b"no shell" in told[1], f"an image without a shell says so: {told}")
+
+    terminal(client)
+    forwards(client)
 
     content = os.urandom(300_000)
     sftp = client.open_sftp()

@@ -9,7 +9,7 @@ import sys
 import paramiko
 from paramiko.message import Message
 
-from door import HOST, KEY, PORT, login
+from door import HOST, KEY, PORT, login, spoil
 
 instance, rounds = sys.argv[1], int(sys.argv[2])
 dice = random.Random(int.from_bytes(instance.encode(), "big"))
@@ -33,22 +33,6 @@ def right_packets(channel):
     return requests
 
 
-def spoil(packet):
-    packet = bytearray(packet)
-    for _ in range(dice.randint(1, 4)):
-        how = dice.randint(0, 3)
-        at = dice.randrange(len(packet)) if packet else 0
-        if how == 0 and packet:
-            packet[at] = dice.randrange(256)
-        elif how == 1:
-            packet[at:at] = dice.randbytes(dice.randint(1, 64))
-        elif how == 2:
-            del packet[at : at + dice.randint(1, 8)]
-        elif packet:
-            packet[at] ^= 1 << dice.randrange(8)
-    return bytes(packet) or b"\0"
-
-
 def session():
     transport = paramiko.Transport((HOST, PORT))
     transport.start_client(timeout=30)
@@ -62,7 +46,7 @@ while sent < rounds:
     if not transport.is_active() or channel.closed:
         transport.close()
         transport, channel = session()
-    packet = spoil(dice.choice(right_packets(channel.remote_chanid)))
+    packet = spoil(dice, dice.choice(right_packets(channel.remote_chanid)))
     try:
         message = Message(packet)
         message.rewind()

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Whether the time of a refused sign-in tells if the account exists: thousands of tries through the API and over SSH,
-# with known and unknown names in turn. The medians must differ by less than 5 %.
+# Whether the time of a refusal tells if there is such a thing: thousands of sign-ins through the API and over SSH with
+# known and unknown accounts in turn, and of commands over SSH for foreign and unknown instances. The medians must differ
+# by less than 5 %.
 #
 #   tests/timing/run.sh [TRIES]     [2000]
 #

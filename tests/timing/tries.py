@@ -1,4 +1,7 @@
-"""Times refused sign-ins with names that exist and names that do not: tries.py PORT SSH_PORT ADMIN_TOKEN TRIES."""
+"""Times refusals of names that exist and names that do not: tries.py PORT SSH_PORT ADMIN_TOKEN TRIES.
+
+Names of accounts at sign-in, and of instances once somebody is in.
+"""
 
 import http.client
 import itertools
@@ -54,6 +57,53 @@ def by_ssh(name, source):
         transport.close()
 
 
+def told(method, path, body, bearer, status):
+    """What the API answers to somebody who has signed in."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {bearer}"}
+    connection.request(method, path, json.dumps(body), headers)
+    answer = connection.getresponse()
+    text = answer.read()
+    assert answer.status == status, f"{method} {path}: {answer.status} {text}"
+    return json.loads(text) if text else None
+
+
+def guest():
+    """Somebody with a password of their own."""
+    password = told("POST", "/api/v1/users", {"name": "guest"}, token, 201)["password"]
+    signed_in = told("POST", "/api/v1/session", {"user": "guest", "password": password, "client": "cli"}, "", 200)
+    told("PUT", "/api/v1/me/password", {"old": password, "new": f"{password}-new"}, signed_in["token"], 204)
+    return f"{password}-new"
+
+
+def compare_instances():
+    """Times commands for another's instance and for one that is not there, each on a connection of its own."""
+    wanted = {"name": "train", "image": "localhost/berth/base:latest", "cpus": 1, "memory_bytes": 64 << 20}
+    theirs = told("POST", "/api/v1/instances", wanted, token, 201)["id"]
+    nobodys = theirs[:-1] + ("0" if theirs[-1] != "0" else "1")
+    password, doors = guest(), {}
+    for kind, name in (("foreign", theirs), ("unknown", nobodys)):
+        connection = socket.create_connection(("127.0.0.1", ssh_port))
+        # Else what is timed is the kernel's wait for the acknowledgement of the last command's end.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        doors[kind] = paramiko.Transport(connection)
+        doors[kind].start_client(timeout=20)
+        doors[kind].auth_password(f"guest+{name}", password)
+    taken, answers = {"foreign": [], "unknown": []}, set()
+    for n in range(tries // 2):
+        for kind in ("foreign", "unknown") if n % 2 else ("unknown", "foreign"):
+            begin = time.perf_counter()
+            channel = doors[kind].open_session(timeout=20)
+            channel.exec_command("true")
+            status = channel.recv_exit_status()
+            taken[kind].append(time.perf_counter() - begin)
+            said = channel.makefile_stderr().read().replace(theirs.encode(), b"NAME").replace(nobodys.encode(), b"NAME")
+            answers.add((status, said))
+            channel.close()
+    assert len(answers) == 1, f"the answers differ: {answers}"
+    return is_alike("instances", taken)
+
+
 def compare(what, knock):
     count = tries // 2
     names = -(-count // EACH)
@@ -66,11 +116,16 @@ def compare(what, knock):
         # Each goes first as often as the other.
         for kind in ("known", "unknown") if n % 2 else ("unknown", "known"):
             taken[kind].append(knock(f"{what}-{kind}-{n // EACH:04}", next(sources)))
-    medians = {kind: statistics.median(times) for kind, times in taken.items()}
-    apart = abs(medians["known"] / medians["unknown"] - 1)
-    shown = ", ".join(f"{kind} {1000 * median:.2f} ms" for kind, median in medians.items())
-    print(f"{what}: {2 * count} tries, medians: {shown}; {100 * apart:.2f} % apart", flush=True)
+    return is_alike(what, taken)
+
+
+def is_alike(what, taken):
+    one, other = (statistics.median(times) for times in taken.values())
+    apart = abs(one / other - 1)
+    shown = ", ".join(f"{kind} {1000 * statistics.median(times):.2f} ms" for kind, times in taken.items())
+    print(f"{what}: {sum(map(len, taken.values()))} tries, medians: {shown}; {100 * apart:.2f} % apart", flush=True)
     return apart < MOST
 
 
-sys.exit(0 if all([compare("api", by_api), compare("ssh", by_ssh)]) else "error: the time tells who exists")
+alike = [compare("api", by_api), compare("ssh", by_ssh), compare_instances()]
+sys.exit(0 if all(alike) else "error: the time tells what exists")

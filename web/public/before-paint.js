@@ -27,7 +27,8 @@
         var tries = Number(sessionStorage.getItem('berth.load-tries'))
         if (tries >= 5) return
         sessionStorage.setItem('berth.load-tries', String(tries + 1))
-        setTimeout(() => location.reload(), 300)
+        // Longer each time: what changes may take seconds to come to rest.
+        setTimeout(() => location.reload(), 300 * 2 ** tries)
       } catch {
         // Without storage nobody counts, and the page could be loaded for ever.
       }

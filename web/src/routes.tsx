@@ -17,6 +17,7 @@ import {
 import { ApiError } from './api/client'
 import { meQuery } from './api/session'
 import { isTerminalName, MAIN_TERMINAL } from './api/terminal'
+import { settleLanguage } from './app/own-language'
 import { Shell } from './app/shell'
 import { Trouble } from './app/trouble'
 import { readSort, type SortSearch } from './app/use-sort'
@@ -70,8 +71,15 @@ interface TabSearch {
   folder?: string
   /** What is searched for in the log. */
   find?: string
+  /** The line of the log that is looked at, from 1. */
+  line?: number
   /** How far back plots go. */
   range?: MetricsRange
+}
+
+/** A number from 1 that stands in an address. */
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0
 }
 
 const root = createRootRouteWithContext<Context>()({ component: Outlet })
@@ -94,6 +102,7 @@ const signedIn = createRoute({
       if (!isSignedOut(error)) throw error
       throw redirect({ href: paths.signIn(location.href) })
     }
+    await settleLanguage(context.cache)
   },
   component: Shell,
 })
@@ -142,8 +151,9 @@ const instanceOverview = createRoute({ getParentRoute: () => instance, path: '/'
 const instanceTab = createRoute({
   getParentRoute: () => instance,
   path: '/$tab',
-  validateSearch: ({ terminal, folder, find, range }: Record<string, unknown>): TabSearch => ({
+  validateSearch: ({ terminal, folder, find, line, range }: Record<string, unknown>): TabSearch => ({
     ...(isMetricsRange(range) && { range }),
+    ...(isCount(line) && { line }),
     ...((typeof find === 'string' || typeof find === 'number') && { find: String(find) }),
     ...(isTerminalName(terminal) && { terminal }),
     ...(typeof folder === 'string' && folderProblem(folder) === null && { folder }),
@@ -185,8 +195,10 @@ const jobOverview = createRoute({ getParentRoute: () => job, path: '/' })
 const jobTab = createRoute({
   getParentRoute: () => job,
   path: '/$tab',
-  validateSearch: ({ task, find, range }: Record<string, unknown>): JobTabSearch => ({
+  validateSearch: ({ task, find, line, attempt, range }: Record<string, unknown>): JobTabSearch => ({
     ...(isMetricsRange(range) && { range }),
+    ...(isCount(line) && { line }),
+    ...(isCount(attempt) && { attempt }),
     ...(typeof task === 'string' && { task }),
     ...((typeof find === 'string' || typeof find === 'number') && { find: String(find) }),
   }),

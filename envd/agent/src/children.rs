@@ -149,6 +149,12 @@ fn is_alone(pid: Pid) -> bool {
         .is_ok_and(|children| children.is_empty())
 }
 
+/// Kills what is left of the process group of a child that has just been reaped. While one of them lives, its number is
+/// given to nobody else.
+pub(crate) fn sweep(pid: Pid) {
+    let _nothing_left = rustix::process::kill_process_group(pid, Signal::KILL);
+}
+
 fn send(pid: Pid, signal: Signal) {
     // The group is there as soon as the child has made its session; until then the child is alone.
     if rustix::process::kill_process_group(pid, signal).is_err() {

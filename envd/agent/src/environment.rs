@@ -72,14 +72,19 @@ impl Surroundings {
         self.env.get("HOME").map_or("/", String::as_str)
     }
 
-    /// The image's `WORKDIR`, made if it is missing as engines do; `/` when that cannot be.
+    /// The image's `WORKDIR`, made for the image's user if it is missing; `/` when that cannot be.
     pub(crate) fn workdir(&self) -> PathBuf {
         let workdir = Path::new("/").join(&self.directory);
-        if workdir.is_dir() || std::fs::create_dir_all(&workdir).is_ok() {
-            workdir
-        } else {
-            PathBuf::from("/")
+        if workdir.is_dir() {
+            return workdir;
         }
+        if std::fs::create_dir_all(&workdir).is_err() {
+            return PathBuf::from("/");
+        }
+        let (uid, gid) = (self.account.uid, self.account.gid);
+        // Where that cannot be, it can still be read.
+        let _as_it_is = std::os::unix::fs::chown(&workdir, Some(uid), Some(gid));
+        workdir
     }
 
     /// The directory of a terminal: the image's `WORKDIR`, else the user's home.
@@ -206,6 +211,7 @@ mod tests {
             user: String::new(),
             cwd: String::new(),
             links: BTreeMap::new(),
+            code: None,
             hold: false,
         };
         let engine = map(&[("A", "engine"), ("HOSTNAME", "box")]);

@@ -1,7 +1,7 @@
 //! The life of PID 1: reap, run the command or wait, pass signals on, end.
 //!
 //! With a command the instance is that command: signals go to its process group, and the agent ends with its exit
-//! code, 128 and the number for a signal, 127 when it cannot be run. Without one the agent stays until it is told to
+//! code, 128 and the number for a signal, 127 when it cannot be run; a task's may be run again before that. Without one the agent stays until it is told to
 //! stop, and then gives everything in the instance a chance to end.
 
 use std::{collections::BTreeMap, future::pending, io, process::Stdio, rc::Rc, time::Duration};
@@ -15,7 +15,8 @@ use tokio::{
 
 use crate::{
     Agent,
-    children::{Child, Streams},
+    again::Tries,
+    children::{Child, Streams, sweep},
     complain,
     environment::StartError,
     link,
@@ -47,21 +48,10 @@ pub(crate) async fn run(agent: Rc<Agent>) -> io::Result<u8> {
     if agent.spec.hold && !may_begin(&agent, &mut signals).await {
         return Ok(STOPPED_BEFORE);
     }
-    let command = if agent.spec.command.is_empty() {
-        None
-    } else {
-        match start(&agent) {
-            Ok(child) => Some(child),
-            Err(error) => {
-                complain(&error.to_string());
-                return Ok(CANNOT_RUN);
-            }
-        }
-    };
-    match command {
-        Some(child) => accompany(&agent, child, &mut signals).await,
-        None => wait_for_stop(&agent, &mut signals).await,
+    if agent.spec.command.is_empty() {
+        return wait_for_stop(&agent, &mut signals).await;
     }
+    accompany(&agent, &mut signals).await
 }
 
 /// Waits for the word to begin; `false` if the instance is stopped before it comes.
@@ -91,11 +81,65 @@ fn start(agent: &Agent) -> Result<Child, StartError> {
         .map_err(|error| StartError::System(argv.first().cloned().unwrap_or_default(), error))
 }
 
-async fn accompany(agent: &Agent, mut child: Child, signals: &mut mpsc::Receiver<Signal>) -> io::Result<u8> {
+/// Runs the command, once more where its job asks for that, and ends as it did the last time.
+async fn accompany(agent: &Agent, signals: &mut mpsc::Receiver<Signal>) -> io::Result<u8> {
+    let mut tries = Tries::new(agent.begun.get().and_then(|begun| begun.again.clone()));
+    loop {
+        let Ran { code, stopped, pid } = run_once(agent, signals).await?;
+        let Some(pause) = tries.next(code).filter(|_| !stopped) else { return Ok(code) };
+        // What it left behind would be in the way of the next one.
+        pid.into_iter().for_each(sweep);
+        complain(&format!("it ended with exit code {code} and is run again ({})", tries.count()));
+        if is_stopped_within(pause, signals).await {
+            return Ok(code);
+        }
+        tries.begin();
+    }
+}
+
+/// What came of one run of the command.
+struct Ran {
+    code: u8,
+    /// The instance was told to stop meanwhile.
+    stopped: bool,
+    /// If it could be started.
+    pid: Option<Pid>,
+}
+
+async fn run_once(agent: &Agent, signals: &mut mpsc::Receiver<Signal>) -> io::Result<Ran> {
+    let mut child = match start(agent) {
+        Ok(child) => child,
+        Err(error) => {
+            complain(&error.to_string());
+            return Ok(Ran { code: CANNOT_RUN, stopped: false, pid: None });
+        }
+    };
+    let mut stopped = false;
     loop {
         tokio::select! {
-            ended = &mut child.ended => return ended.map(crate::children::Ended::code).map_err(io::Error::other),
-            signal = next(signals) => agent.children.signal(child.pid, signal),
+            ended = &mut child.ended => {
+                let code = ended.map(crate::children::Ended::code).map_err(io::Error::other)?;
+                return Ok(Ran { code, stopped, pid: Some(child.pid) });
+            }
+            signal = next(signals) => {
+                stopped |= STOPPING.contains(&signal);
+                agent.children.signal(child.pid, signal);
+            }
+        }
+    }
+}
+
+async fn is_stopped_within(pause: Duration, signals: &mut mpsc::Receiver<Signal>) -> bool {
+    let over = tokio::time::sleep(pause);
+    tokio::pin!(over);
+    loop {
+        tokio::select! {
+            signal = next(signals) => {
+                if STOPPING.contains(&signal) {
+                    return true;
+                }
+            }
+            () = &mut over => return false,
         }
     }
 }

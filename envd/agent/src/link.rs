@@ -15,8 +15,8 @@ use std::{
 };
 
 use envd_api::agent::{
-    Address, AppReport, Begun, Call, ChunkReader, ChunkWriter, Greeting, ProtocolError, Refusal, Reply,
-    TerminalsReport, VERSION, read_message, write_message,
+    Address, AppReport, Begun, Call, ChunkReader, ChunkWriter, Greeting, Presence, ProtocolError, Refusal,
+    Reply, TerminalsReport, VERSION, read_message, write_message,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,7 @@ enum Ready {
     Terminals(TerminalsReport),
     App(AppReport),
     Begun,
+    Presence(Presence),
     /// A process that answers by itself, on its standard input and output; with `stream`, from the first byte.
     Helper {
         command: Box<Command>,
@@ -107,6 +108,7 @@ async fn answer(agent: Rc<Agent>, request: AnyRequest) {
         Ok(Ready::Terminals(report)) => report_once(&mut stream, &report).await,
         Ok(Ready::App(report)) => report_once(&mut stream, &report).await,
         Ok(Ready::Begun) => report_once(&mut stream, &Begun {}).await,
+        Ok(Ready::Presence(presence)) => report_once(&mut stream, &presence).await,
         Ok(Ready::Helper { command, stream: says }) => hand_to(&agent, *command, stream, says).await,
         Err(Refused { refusal, message }) => {
             write_message(&mut stream, &Reply::Refused { refusal, message }).await
@@ -145,6 +147,10 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
             }
             Ok(Ready::Begun)
         }
+        // Whoever asks is not one of them.
+        Call::Presence {} => Ok(Ready::Presence(Presence {
+            conversations: ANSWERS_MAX - agent.answers.available_permits() - 1,
+        })),
     }
 }
 

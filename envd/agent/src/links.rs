@@ -19,7 +19,7 @@ pub(crate) fn make(links: &BTreeMap<String, String>) -> io::Result<()> {
 }
 
 /// `root` is where the instance's own files are; in a storage, or in what the kernel makes up, nothing is put.
-fn make_one(at: &Path, to: &Path, root: &Path) -> io::Result<()> {
+pub(crate) fn make_one(at: &Path, to: &Path, root: &Path) -> io::Result<()> {
     let parent = at.parent().ok_or_else(|| io::Error::other("it is not a path of something"))?;
     let nearest = parent.ancestors().find_map(|path| fs::metadata(path).ok());
     if nearest.map(|found| found.dev()) != Some(fs::metadata(root)?.dev()) {

@@ -12,8 +12,10 @@
 //! It writes to standard error only when it cannot do its work: that stream belongs to the user's command.
 
 mod account;
+mod again;
 mod app;
 mod children;
+mod code;
 mod dial;
 mod enter;
 mod environment;
@@ -44,7 +46,7 @@ use std::{
     rc::Rc,
 };
 
-use envd_api::agent::{AgentSpec, Begin, DOOR, ROOM, SOCKET, SPEC};
+use envd_api::agent::{AgentSpec, Begin, DOOR, FETCH_CODE, ROOM, SOCKET, SPEC};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
         Some(first) if first == enter::ARGUMENT => return enter::enter(arguments),
         Some(first) if first == scp::ARGUMENT => return scp::run(arguments),
         Some(first) if first == ROOM => return room::serve(&arguments.next().unwrap_or_default()),
+        Some(first) if first == FETCH_CODE => return code::fetch(&arguments.next().unwrap_or_default()),
         // For tests only: a door elsewhere.
         Some(first) if first == "--door" => {
             PathBuf::from(arguments.next().unwrap_or_else(|| OsString::from(DOOR)))
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
 fn run(door: &Path) -> io::Result<u8> {
     let spec = read_spec(&door.join(SPEC))?;
     links::make(&spec.links)?;
+    code::show(&spec);
     let agent = Rc::new(Agent {
         spec,
         begun: tokio::sync::OnceCell::new(),

@@ -67,7 +67,7 @@ pub(crate) fn serve(wanted: &OsString) -> ExitCode {
     sftp::serve(Special::Refuse)
 }
 
-fn enter(room: &Room) -> io::Result<()> {
+pub(crate) fn enter(room: &Room) -> io::Result<()> {
     apart()?;
     let mut found: Vec<_> = room.places.iter().map(find).collect::<io::Result<_>>()?;
     // One that is below another comes after it.

@@ -62,6 +62,8 @@ const ECHO_MAX: usize = 64;
 const ON_THE_WAY: usize = 64 << 10;
 /// The most that a terminal can hold of what an ended shell wrote.
 const LEFT_MAX: usize = 1 << 20;
+/// How long a shell that is hung up has for its end.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 /// How long the shell waits for its only viewer to take anything.
 const PATIENCE_ALONE: Duration = Duration::from_secs(10);
 /// How long it waits for one of several.
@@ -209,9 +211,12 @@ async fn keep(agent: Rc<Agent>, name: String, terminal: Rc<Terminal>, mut ended:
             }
             exit = &mut ended => break exit.ok(),
             () = terminal.closed.notified() => {
-                // With the last of its viewers the terminal itself goes, and the kernel hangs up all who use it.
                 hang_up(&agent, terminal.pid);
-                return terminal.end(Exit::Signal("HUP".to_owned())).await;
+                terminal.end(Exit::Signal("HUP".to_owned())).await;
+                // With the last who holds the terminal it goes, and the kernel hangs up all who use it: not yet, since a
+                // shell that hears it twice at once neither runs its traps nor writes its history.
+                let _ended_or_not = timeout(LAST_WORDS, &mut ended).await;
+                return;
             }
         }
     };

@@ -21,7 +21,7 @@ mod message;
 mod passed;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -41,6 +41,9 @@ pub use self::{
 
 /// The first argument of an agent that serves a [`Room`], which is the second, instead of an instance.
 pub const ROOM: &str = "--room";
+/// The first argument of an agent that fetches a job's code ([`FetchCode`], the second) into the directory that is its
+/// standard input. What it cannot do it says on standard error.
+pub const FETCH_CODE: &str = "--fetch-code";
 /// The version that this code speaks.
 pub const VERSION: u32 = 1;
 /// Where envd mounts the agent in an instance.
@@ -49,11 +52,18 @@ pub const AGENT: &str = "/.berth/agent";
 pub const DOOR: &str = "/.berth/door";
 /// Where envd mounts memory for files with secrets, in instances that use some.
 pub const SECRETS: &str = "/.berth/secrets";
+/// Where an instance has its storages once more and cannot write to them, each below this at its own path, if one of its
+/// links leads here.
+pub const READ_ONLY: &str = "/.berth/read-only";
 /// The gateway's socket, below [`DOOR`] and below the door's directory on the host. The directory that holds it is
 /// the only thing there that belongs to the gateway.
 pub const SOCKET: &str = "link/gateway.sock";
 /// The agent's own instructions ([`AgentSpec`]), below [`DOOR`].
 pub const SPEC: &str = "spec.json";
+/// The copy of a job's code, below the door's directory, which an instance sees read-only.
+pub const CODE: &str = "code";
+/// The most that the code of a job may take: what is larger is data, and has a place of its own.
+pub const CODE_BYTES_MAX: u64 = 200 << 20;
 /// The longest message.
 pub const MESSAGE_MAX: usize = 256 << 10;
 /// The longest chunk of a stream.
@@ -84,6 +94,9 @@ pub struct AgentSpec {
     /// Paths and where they lead, both inside the instance: links that are to be there before anything runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, String>,
+    /// The name under which the copy of its code ([`CODE`]) is in the working directory, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
     /// The command waits for [`Call::Begin`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
@@ -130,6 +143,8 @@ pub enum Call {
     /// Lets the command of an agent that holds it begin. What has begun already stays as it is: one [`Begun`] comes on
     /// the stream.
     Begin(Begin),
+    /// Who is there: one [`Presence`] comes on the stream.
+    Presence {},
 }
 
 /// What the command begins with.
@@ -143,6 +158,23 @@ pub struct Begin {
     /// Files below [`SECRETS`], by name. An older agent writes none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// When it is run once more after it has ended. An older agent never does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Again>,
+}
+
+/// After which ends a command is run once more, in the same container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Again {
+    /// The exit codes after which it is, as often as `most` says.
+    pub counted: BTreeSet<u8>,
+    /// `None`: without end.
+    pub most: Option<u32>,
+    /// Those after which it is without being counted, and how often at most.
+    pub free: BTreeSet<u8>,
+    pub free_most: u32,
+    /// Also when something was killed for want of memory.
+    pub after_out_of_memory: bool,
 }
 
 /// Values and commands may be secret.
@@ -159,6 +191,13 @@ impl std::fmt::Debug for Begin {
 /// The command has begun, now or before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {}
+
+/// How many are at work in an instance now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presence {
+    /// Terminals that are looked at, sessions and processes that somebody waits for.
+    pub conversations: usize,
+}
 
 /// A process: its streams are chunks on the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -240,6 +279,14 @@ pub struct RoomPlace {
     /// Where it appears, as in instances.
     pub at: String,
     pub read_only: bool,
+}
+
+/// The code of a job, as it is to be fetched from its user's storages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchCode {
+    pub room: Room,
+    /// A folder in the room.
+    pub from: String,
 }
 
 /// Bytes that are text most of the time, such as a command: each byte as the character of that number.

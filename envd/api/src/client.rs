@@ -36,7 +36,7 @@ use crate::control::{
     Counted, FindImage, Finding, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted, NodeReport,
     PUT_MAX, PutInstance, Refused, Report, Stale, WatchEvent,
 };
-use crate::save::{AskChanges, PutSave, RemoveImage, SaveState};
+use crate::save::{AskChanges, Collect, Collected, PutSave, RemoveImage, SaveState};
 
 /// The most that connecting to the socket may take.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -48,6 +48,8 @@ const ENGINE_ANSWER: Duration = Duration::from_secs(30);
 const REGISTRY_ANSWER: Duration = Duration::from_secs(30);
 /// The most that a look through all changed files may take.
 const CHANGES_ANSWER: Duration = Duration::from_mins(1);
+/// The most that looking through all blobs of a registry may take.
+const COLLECTION: Duration = Duration::from_mins(10);
 /// A watch that was silent for this long is dead.
 const WATCH_SILENCE: Duration = HEARTBEAT.saturating_mul(3);
 /// The longest answer, and the longest line of a watch.
@@ -169,7 +171,7 @@ impl EnvdClient {
         decode(&self.call(ENGINE_ANSWER, Method::PUT, &path, Some(encode(save)?)).await?)
     }
 
-    /// How far a save is.
+    /// How far a save is: in a moment, or when it is over.
     pub async fn save(&self, image: &ImageId) -> Result<SaveState, ClientError> {
         decode(&self.call(ANSWER, Method::GET, &format!("/v1/saves/{image}"), None).await?)
     }
@@ -179,10 +181,20 @@ impl EnvdClient {
         self.call(ENGINE_ANSWER, Method::DELETE, &format!("/v1/saves/{image}"), None).await.map(drop)
     }
 
+    /// Lets a save that failed be tried again.
+    pub async fn rest_save(&self, image: &ImageId) -> Result<(), ClientError> {
+        self.call(ENGINE_ANSWER, Method::POST, &format!("/v1/saves/{image}/rest"), None).await.map(drop)
+    }
+
     /// Takes an image out of the registry.
     pub async fn remove_image(&self, image: &RemoveImage) -> Result<(), ClientError> {
         let path = "/v1/images/remove";
         self.call(ENGINE_ANSWER, Method::POST, path, Some(encode(image)?)).await.map(drop)
+    }
+
+    /// Removes what no image needs.
+    pub async fn collect(&self, collect: &Collect) -> Result<Collected, ClientError> {
+        decode(&self.call(COLLECTION, Method::POST, "/v1/images/collect", Some(encode(collect)?)).await?)
     }
 
     /// What a save would put into an image.
@@ -223,17 +235,19 @@ impl EnvdClient {
         })
     }
 
-    /// The output of an instance's container as `(stream, bytes)`: the last `tail` lines (all when `None`), and with
-    /// `follow` what comes after, until the container ends. After an error the stream ends.
+    /// The output of an instance's container as `(stream, bytes)`: the last `tail` lines (all when `None`) of those that
+    /// came after so many seconds of Unix time, and with `follow` what comes after, until the container ends. After an error the stream ends.
     pub fn logs(
         &self,
         id: &InstanceId,
         tail: Option<u64>,
+        since: Option<i64>,
         follow: bool,
     ) -> impl Stream<Item = Result<(u8, Bytes), ClientError>> + Send + use<> {
         let client = self.clone();
         let tail = tail.map(|lines| format!("&tail={lines}")).unwrap_or_default();
-        let path = format!("/v1/instances/{id}/logs?follow={follow}{tail}");
+        let since = since.map(|second| format!("&since={second}")).unwrap_or_default();
+        let path = format!("/v1/instances/{id}/logs?follow={follow}{tail}{since}");
         stream::try_unfold(None, move |answer: Option<Answer>| {
             let (client, path) = (client.clone(), path.clone());
             async move {

@@ -142,6 +142,10 @@ pub struct InstanceSpec {
     /// it leads to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, String>,
+    /// A folder of its storages, as a path inside the instance, that is copied for it before it starts: it sees the copy
+    /// read-only, and nothing that becomes of the folder afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_dir: Option<String>,
     /// Where the command begins; the image's own directory when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_dir: Option<String>,

@@ -4,15 +4,15 @@
 //! cursor, ends a line early or changes the direction of writing, wherever it is shown.
 
 use std::{
+    cell::RefCell,
     fmt::{self, Write as _},
     io::{self, Write},
     sync::Mutex,
 };
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
 use tracing::{
-    Event, Subscriber,
+    Event, Level, Subscriber,
     field::{Field, Visit},
     span::{Attributes, Id, Record},
 };
@@ -29,6 +29,8 @@ pub const FIELD_MAX: usize = 256;
 const FIELDS_MAX: usize = 32;
 /// The spans of an event that are named, from the innermost.
 const SPANS_MAX: usize = 4;
+/// How much a thread gathers before it writes, in bytes.
+const GATHERED_MAX: usize = 16 << 10;
 /// What a cut value ends with.
 const CUT: &str = "…";
 
@@ -44,13 +46,46 @@ struct Lines<W> {
     out: Mutex<W>,
 }
 
-/// The fields of an event or a span.
+/// The fields of a span, each with the comma before it.
 #[derive(Debug, Default)]
-struct Fields(Map<String, Value>);
+struct Fields {
+    /// What comes before a name: the span's own name and a dot.
+    prefix: &'static str,
+    count: usize,
+    text: Vec<u8>,
+}
+
+thread_local! {
+    /// The lines of this thread that are not written yet, if it gathers them.
+    static GATHERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
+
+/// From now on the lines of this thread wait for [`write_gathered`], a warning, or many others. For threads that answer
+/// a request after the other: they have no time for a write in each, and a moment without work after each burst.
+pub fn gather() {
+    GATHERED.with_borrow_mut(|gathered| *gathered = Some(Vec::new()));
+}
+
+/// Writes the lines of this thread that wait.
+pub fn write_gathered() {
+    GATHERED.with_borrow_mut(|gathered| {
+        if let Some(lines) = gathered.as_mut().filter(|lines| !lines.is_empty()) {
+            let _ = io::stderr().write_all(lines);
+            lines.clear();
+        }
+    });
+}
 
 impl<W: Write> Lines<W> {
     fn new(out: W) -> Self {
         Self { out: Mutex::new(out) }
+    }
+
+    /// One write for one line, or for many; there is nobody to tell when it fails.
+    fn write(&self, line: &[u8]) {
+        if let Ok(mut out) = self.out.lock() {
+            let _ = out.write_all(line);
+        }
     }
 }
 
@@ -61,7 +96,7 @@ where
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if let Some(span) = context.span(id) {
-            let mut fields = Fields::default();
+            let mut fields = Fields { prefix: span.name(), ..Fields::default() };
             attributes.record(&mut fields);
             span.extensions_mut().insert(fields);
         }
@@ -76,79 +111,117 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let level = *event.metadata().level();
+        let mut fields = Fields { text: begun(event), ..Fields::default() };
         event.record(&mut fields);
-        let mut line = Map::new();
-        line.insert("time".to_owned(), format!("{:.3}", Timestamp::now()).into());
-        line.insert("level".to_owned(), event.metadata().level().as_str().into());
-        line.insert("target".to_owned(), event.metadata().target().into());
-        line.extend(fields.0);
-        // An event's own word stands before that of what it happened in.
-        for span in context.event_scope(event).into_iter().flatten().take(SPANS_MAX) {
-            if let Some(Fields(outer)) = span.extensions().get::<Fields>() {
-                for (name, value) in outer {
-                    line.entry(format!("{}.{name}", span.name())).or_insert_with(|| value.clone());
-                }
+        let mut line = fields.text;
+        let mut named: [&str; SPANS_MAX] = [""; SPANS_MAX];
+        for (nth, span) in context.event_scope(event).into_iter().flatten().take(SPANS_MAX).enumerate() {
+            // The innermost of one name stands for all.
+            if !named.contains(&span.name())
+                && let Some(fields) = span.extensions().get::<Fields>()
+            {
+                line.extend_from_slice(&fields.text);
             }
+            named[nth] = span.name();
         }
-        let mut text = Value::Object(line).to_string();
-        text.push('\n');
-        // One write for one line; there is nobody to tell when it fails.
-        if let Ok(mut out) = self.out.lock() {
-            let _ = out.write_all(text.as_bytes());
+        line.extend_from_slice(b"}\n");
+        let is_waiting = GATHERED.with_borrow_mut(|gathered| {
+            let Some(lines) = gathered else { return false };
+            lines.extend_from_slice(&line);
+            if level <= Level::WARN || lines.len() > GATHERED_MAX {
+                self.write(lines);
+                lines.clear();
+            }
+            true
+        });
+        if !is_waiting {
+            self.write(&line);
         }
     }
 }
 
+/// A line up to an event's own fields.
+fn begun(event: &Event<'_>) -> Vec<u8> {
+    const USUAL: usize = 512;
+    let mut line = Vec::with_capacity(USUAL);
+    let (level, target) = (event.metadata().level(), event.metadata().target());
+    let _ = write!(line, "{{\"time\":\"{:.3}\",\"level\":\"{level}\",\"target\":", Timestamp::now());
+    quote(&mut line, target);
+    line
+}
+
+/// Text as JSON has it.
+fn quote(line: &mut Vec<u8>, text: &str) {
+    let _ = serde_json::to_writer(line, text);
+}
+
 impl Fields {
-    fn put(&mut self, field: &Field, value: Value) {
-        if self.0.len() < FIELDS_MAX {
-            self.0.insert(field.name().to_owned(), value);
+    /// Writes the name of a field, and what `value` writes; nothing where there are too many already.
+    fn put(&mut self, field: &Field, value: impl FnOnce(&mut Vec<u8>)) {
+        if self.count == FIELDS_MAX {
+            return;
         }
+        self.count += 1;
+        let (dot, name) = (if self.prefix.is_empty() { "" } else { "." }, field.name());
+        for piece in [",\"", self.prefix, dot, name, "\":"] {
+            self.text.extend_from_slice(piece.as_bytes());
+        }
+        value(&mut self.text);
+    }
+
+    fn put_tame(&mut self, field: &Field, value: fmt::Arguments<'_>) {
+        let mut tame = Tame::default();
+        let _ = tame.write_fmt(value);
+        self.put(field, |text| quote(text, &tame.text));
+    }
+
+    fn put_plain(&mut self, field: &Field, value: impl fmt::Display) {
+        self.put(field, |text| {
+            let _ = write!(text, "{value}");
+        });
     }
 }
 
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let mut tame = Tame::default();
-        let _ = write!(tame, "{value:?}");
-        self.put(field, tame.text.into());
+        self.put_tame(field, format_args!("{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        let mut tame = Tame::default();
-        let _ = tame.write_str(value);
-        self.put(field, tame.text.into());
+        self.put_tame(field, format_args!("{value}"));
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        let mut tame = Tame::default();
-        let _ = write!(tame, "{value}");
-        self.put(field, tame.text.into());
+        self.put_tame(field, format_args!("{value}"));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field, value.into());
+        self.put_plain(field, value);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field, value.into());
+        self.put_plain(field, value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, value.into());
+        self.put_plain(field, value);
     }
 
     fn record_i128(&mut self, field: &Field, value: i128) {
-        self.put(field, i64::try_from(value).map_or_else(|_| value.to_string().into(), Value::from));
+        self.put_plain(field, value);
     }
 
     fn record_u128(&mut self, field: &Field, value: u128) {
-        self.put(field, u64::try_from(value).map_or_else(|_| value.to_string().into(), Value::from));
+        self.put_plain(field, value);
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.put(field, value.into());
+        if value.is_finite() {
+            self.put_plain(field, value);
+        } else {
+            self.put_tame(field, format_args!("{value}"));
+        }
     }
 }
 
@@ -162,6 +235,11 @@ struct Tame {
 
 impl fmt::Write for Tame {
     fn write_str(&mut self, more: &str) -> fmt::Result {
+        let fits = !self.full && self.text.len() + more.len() <= FIELD_MAX - CUT.len();
+        if fits && more.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            self.text.push_str(more);
+            return Ok(());
+        }
         for letter in more.chars() {
             if self.full {
                 return Err(fmt::Error);
@@ -191,6 +269,8 @@ fn is_wild(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use serde_json::{Map, Value};
 
     use super::*;
 
@@ -251,5 +331,42 @@ mod tests {
             (&line["name"], &line["ok"], &line["message"]),
             (&"训练 1".into(), &true.into(), &"it's \"fine\"".into())
         );
+    }
+
+    #[test]
+    fn gathered_lines_come_with_the_next_warning_in_their_order() {
+        let heard = Heard::default();
+        let subscriber = tracing_subscriber::registry().with(Lines::new(heard.clone()));
+        let words = || {
+            let text = String::from_utf8(heard.0.lock().unwrap().clone()).unwrap();
+            let lines =
+                text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["message"].clone());
+            lines.collect::<Vec<_>>()
+        };
+        let thread = std::thread::scope(|scope| {
+            let gathering = scope.spawn(|| {
+                tracing::subscriber::with_default(subscriber, || {
+                    gather();
+                    tracing::info!("one");
+                    let waiting = words();
+                    tracing::warn!("two");
+                    (waiting, words())
+                })
+            });
+            gathering.join().unwrap()
+        });
+        assert_eq!(thread, (vec![], vec!["one".into(), "two".into()]));
+    }
+
+    #[test]
+    fn the_innermost_of_spans_with_one_name_stands_for_all() {
+        let text = heard(|| {
+            let _outer = tracing::info_span!("task", name = "outer", age = 3).entered();
+            let _inner = tracing::info_span!("task", name = "inner").entered();
+            tracing::info!(share = 0.5, nothing = f64::NAN, "hello");
+        });
+        let line: Map<String, Value> = serde_json::from_str(&text).unwrap();
+        assert_eq!((&line["task.name"], &line["share"]), (&"inner".into(), &0.5.into()));
+        assert_eq!((&line["nothing"], line.get("task.age")), (&"NaN".into(), None));
     }
 }

@@ -5,7 +5,9 @@
 //! | `PUT /v1/saves/{image}` [`PutSave`] | begins to save, or goes on after a restart; answers with a [`SaveState`]. The image's id is the key: the same again changes nothing |
 //! | `GET /v1/saves/{image}` | the [`SaveState`] |
 //! | `DELETE /v1/saves/{image}` | gives up what is not finished, and forgets what is; of one that is not known too |
+//! | `POST /v1/saves/{image}/rest` | of one that failed: the next `PUT` tries again, with what was made so far |
 //! | `POST /v1/images/remove` [`RemoveImage`] | takes an image out of the registry and off the engine; of one that is gone too |
+//! | `POST /v1/images/collect` [`Collect`] | removes what no image needs: [`Collected`] |
 //! | `POST /v1/instances/{id}/changes` [`AskChanges`] | what a save would put into the image: [`gateway_api::image::Changes`] |
 //!
 //! envd writes down how far each save is, below the data directory, and so goes on where it was when it was killed.
@@ -15,6 +17,9 @@ use serde::{Deserialize, Serialize};
 
 /// The most bytes of a [`PutSave`] as JSON.
 pub const PUT_SAVE_MAX: usize = 1 << 20;
+
+/// The most bytes of a [`Collect`] as JSON: some hundred thousand digests.
+pub const COLLECT_MAX: usize = 64 << 20;
 
 /// What to save, and as what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +89,18 @@ pub struct SavedImage {
     /// What package managers had installed beyond the image.
     #[serde(default)]
     pub packages: Packages,
+    /// All its layers, the lowest first.
+    #[serde(default)]
+    pub blobs: Vec<SavedLayer>,
+}
+
+/// A layer of a saved image, as the registry has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedLayer {
+    pub digest: String,
+    pub size_bytes: u64,
+    /// Whether it is of the image that the instance was made from.
+    pub of_base: bool,
 }
 
 /// An image to be taken away.
@@ -104,4 +121,30 @@ pub struct RemoveImage {
 pub struct AskChanges {
     #[serde(default)]
     pub exclude: Vec<String>,
+}
+
+/// What is to stay of what images are made of; the rest may go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collect {
+    /// The blobs and manifests that are needed, by their digests.
+    pub needed: Vec<String>,
+    /// The images that are listed, by how their references end: `/alice/train:1`.
+    pub references: Vec<String>,
+    /// What was written since so long stays.
+    pub older_than_seconds: u64,
+    /// Only say what would go.
+    pub dry_run: bool,
+}
+
+/// What has gone, or would.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collected {
+    /// In the registry.
+    pub blobs: u64,
+    pub blob_bytes: u64,
+    /// On the engine.
+    pub images: Vec<String>,
+    pub image_bytes: u64,
+    /// Whether the registry's files are known here; where they are not, it looks after them itself.
+    pub has_files: bool,
 }

@@ -10,7 +10,7 @@ use axum::{
     },
     http::StatusCode,
 };
-use envd_api::save::{AskChanges, PutSave, RemoveImage, SaveState};
+use envd_api::save::{AskChanges, Collect, Collected, PutSave, RemoveImage, SaveState};
 use gateway_api::{
     ImageId, InstanceId,
     image::{Changes, SaveFailure},
@@ -39,7 +39,7 @@ pub(super) async fn state<R: Runtime>(
 ) -> Result<Json<SaveState>, Answer> {
     let Path(id) = id?;
     let unknown = || Answer::new(StatusCode::NOT_FOUND, format!("nobody has asked for `{id}`"));
-    node.world.saves.state(&id).map(Json).ok_or_else(unknown)
+    node.world.saves.state(&id).await.map(Json).ok_or_else(unknown)
 }
 
 pub(super) async fn forget<R: Runtime>(
@@ -48,6 +48,15 @@ pub(super) async fn forget<R: Runtime>(
 ) -> Result<StatusCode, Answer> {
     let Path(id) = id?;
     node.world.saves.forget(&node.world, &id).await.map_err(SaveError::from)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn rest<R: Runtime>(
+    State(node): State<Arc<Node<R>>>,
+    id: Result<Path<ImageId>, PathRejection>,
+) -> Result<StatusCode, Answer> {
+    let Path(id) = id?;
+    node.world.saves.rest(&node.world, &id).await.map_err(SaveError::from)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -69,13 +78,21 @@ pub(super) async fn remove<R: Runtime>(
     Ok(StatusCode::NO_CONTENT)
 }
 
+pub(super) async fn collect<R: Runtime>(
+    State(node): State<Arc<Node<R>>>,
+    body: Result<Json<Collect>, JsonRejection>,
+) -> Result<Json<Collected>, Answer> {
+    let Json(body) = body?;
+    Ok(Json(node.world.saves.collect(&node.world, body).await?))
+}
+
 impl From<SaveError> for Answer {
     fn from(error: SaveError) -> Self {
         let status = match (&error, error.failure()) {
             (SaveError::BadName(_) | SaveError::BadPath(_), _) | (_, SaveFailure::NoRegistry) => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
-            (SaveError::Busy(_), _) => StatusCode::CONFLICT,
+            (SaveError::Busy(_) | SaveError::Loading, _) => StatusCode::CONFLICT,
             (_, SaveFailure::InstanceGone) => StatusCode::NOT_FOUND,
             (_, SaveFailure::DiskFull | SaveFailure::RegistryFull) => StatusCode::INSUFFICIENT_STORAGE,
             (_, SaveFailure::EngineUnreachable | SaveFailure::RegistryUnreachable) => {

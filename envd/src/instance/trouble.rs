@@ -9,6 +9,7 @@ use envd_api::control::{Failure, Observation};
 
 use super::ACTS_MAX;
 use crate::{
+    code::CodeError,
     runtime::RuntimeError,
     storage::{StorageError, is_full},
 };
@@ -25,6 +26,8 @@ pub(super) enum Trouble {
     Runtime(#[from] RuntimeError),
     #[error(transparent)]
     Storage(#[from] StorageError),
+    #[error(transparent)]
+    Code(#[from] CodeError),
     #[error("cannot write below the data directory: {0}")]
     Disk(#[from] io::Error),
     #[error("this machine has no GPUs, and `{0}` are asked for")]
@@ -78,7 +81,7 @@ impl Trouble {
             Self::Disk(error) if is_full(error) => Failure::DiskFull,
             Self::Disk(_) | Self::Broken | Self::Restless => Failure::Engine,
             Self::Storage(error) => error.failure(),
-            Self::NoGpu(_) | Self::NoSuchCard(_) => Failure::Refused,
+            Self::Code(_) | Self::NoGpu(_) | Self::NoSuchCard(_) => Failure::Refused,
             Self::ImageRemoved => Failure::ImageNotFound,
             Self::Lost => Failure::Lost,
         }
@@ -89,7 +92,7 @@ impl Trouble {
             Self::Runtime(error) => error.passes(),
             Self::Disk(_) | Self::Broken | Self::Restless => true,
             Self::Storage(error) => error.passes(),
-            Self::NoGpu(_) | Self::NoSuchCard(_) | Self::ImageRemoved | Self::Lost => false,
+            Self::Code(_) | Self::NoGpu(_) | Self::NoSuchCard(_) | Self::ImageRemoved | Self::Lost => false,
         }
     }
 

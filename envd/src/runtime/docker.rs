@@ -42,10 +42,15 @@ use jiff::Timestamp;
 use tokio::{sync::Mutex, task::spawn_blocking};
 use tracing::warn;
 
-use self::{container::Ground, engine::Engine, firewall::Firewall, network::Networks};
+use self::{
+    container::Ground,
+    engine::Engine,
+    firewall::Firewall,
+    network::{Networks, Removed},
+};
 use super::{
-    Container, Defaults, ImageId, Launch, LogRecord, Machine, Progress, Runtime, RuntimeError, SaveSource,
-    Sighting,
+    Change, Container, Defaults, ImageId, Launch, LogRecord, Machine, Progress, Runtime, RuntimeError,
+    SaveSource, Sighting,
 };
 use crate::{
     cards,
@@ -84,6 +89,8 @@ pub(crate) struct Settings {
     pub(crate) socket: PathBuf,
     /// All with a public name if it is `None`.
     pub(crate) registries: Option<Vec<String>>,
+    /// Where images of Docker Hub come from instead.
+    pub(crate) hub_relay: Option<String>,
     /// The site's own: always allowed.
     pub(crate) registry: Option<registry::Settings>,
     pub(crate) network_pool: Ipv4Net,
@@ -121,12 +128,16 @@ impl Docker {
 
     /// Removes the networks and the firewall's chains of this cluster. Containers and files stay.
     pub(crate) async fn purge(&self) -> Result<(), RuntimeError> {
-        let left = self.networks.remove_unused(&self.engine, true).await;
+        let removed = self.networks.remove_unused(&self.engine, true).await;
         self.firewall.remove().await.map_err(|why| RuntimeError::Engine { why })?;
-        match left? {
-            0 => Ok(()),
-            left => Err(RuntimeError::Engine { why: format!("{left} networks are still in use") }),
-        }
+        let why = match removed? {
+            Removed { left: 0, .. } => return Ok(()),
+            Removed { left, miscounted, .. } if left == miscounted => format!(
+                "it holds on to {left} networks that nothing uses; restart it and run this again to remove them"
+            ),
+            Removed { left, .. } => format!("{left} networks are still in use"),
+        };
+        Err(RuntimeError::Engine { why })
     }
 
     /// The network of a user, behind the firewall; to be called with [`Self::wiring`] held.
@@ -147,13 +158,22 @@ impl Docker {
     }
 
     async fn remove_unused_networks(&self) -> Result<(), RuntimeError> {
-        let left = self.networks.remove_unused(&self.engine, false).await?;
-        if left == 0
-            && let Err(error) = self.firewall.remove().await
-        {
-            warn!(error, "the firewall's chains cannot be removed");
+        match self.networks.remove_unused(&self.engine, false).await? {
+            Removed { left: 0, .. } => {
+                if let Err(error) = self.firewall.remove().await {
+                    warn!(error, "the firewall's chains cannot be removed");
+                }
+                Ok(())
+            }
+            Removed { gone: 0, .. } => Ok(()),
+            // No rule for a bridge that is gone; the others are as safe with it as without.
+            Removed { .. } => {
+                if let Err(error) = self.keep_apart().await {
+                    warn!(%error, "the firewall's rules cannot be written anew");
+                }
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Asked once: it is a matter of how the engine's disk was mounted.
@@ -293,10 +313,13 @@ impl Runtime for Docker {
         &self,
         container: &Container,
         tail: Option<u64>,
+        since: Option<i64>,
         follow: bool,
     ) -> Result<impl Stream<Item = Result<LogRecord, RuntimeError>> + Send + use<>, RuntimeError> {
         let tail = tail.map_or_else(|| "all".to_owned(), |lines| lines.to_string());
-        let options = LogsOptionsBuilder::new().stdout(true).stderr(true).follow(follow).tail(&tail).build();
+        let since = since.map_or(0, |second| i32::try_from(second).unwrap_or(i32::MAX));
+        let options = LogsOptionsBuilder::new().stdout(true).stderr(true).follow(follow).tail(&tail);
+        let options = options.since(since).build();
         let docker = self.engine.docker().await?;
         let records = docker.logs(&container.id, Some(options)).map(|record| match record {
             Ok(LogOutput::StdErr { message }) => Ok(LogRecord { stream: STDERR, bytes: message }),
@@ -342,6 +365,40 @@ impl Runtime for Docker {
             .collect();
         images.sort_by(|one, other| one.reference.cmp(&other.reference));
         Ok(images)
+    }
+
+    async fn changed_paths(&self, container: &Container) -> Result<Vec<(String, Change)>, RuntimeError> {
+        save::changed_paths(&self.engine, container).await
+    }
+
+    async fn export_files(
+        &self,
+        container: &Container,
+    ) -> Result<impl Stream<Item = Result<Bytes, RuntimeError>> + Send + 'static + use<>, RuntimeError> {
+        save::export_files(&self.engine, container).await
+    }
+
+    async fn unpacks_zstd(&self) -> Result<bool, RuntimeError> {
+        save::unpacks_zstd(&self.engine).await
+    }
+
+    async fn saved_images(&self, registry: &str) -> Result<Vec<LocalImage>, RuntimeError> {
+        let options = ListImagesOptionsBuilder::new().build();
+        let found = self
+            .engine
+            .call("list of images", LOOK, async |docker| docker.list_images(Some(options)).await)
+            .await?;
+        let prefix = format!("{registry}/");
+        let local = |image: &bollard::models::ImageSummary| {
+            let all = image.repo_tags.iter().chain(&image.repo_digests);
+            let own = all.filter(|name| name.starts_with(&prefix)).map(|name| LocalImage {
+                reference: name.clone(),
+                size_bytes: u64::try_from(image.size).unwrap_or(0),
+                created_at: Timestamp::from_second(image.created).unwrap_or(Timestamp::UNIX_EPOCH),
+            });
+            own.collect::<Vec<_>>()
+        };
+        Ok(found.iter().flat_map(local).collect())
     }
 
     #[expect(clippy::cast_precision_loss, reason = "no machine has that many processors")]
@@ -411,8 +468,12 @@ impl Runtime for Docker {
 impl Docker {
     /// Where images may come from.
     fn places(&self) -> image::Places<'_> {
-        let Settings { registries, registry, .. } = &self.settings;
-        image::Places { registries: registries.as_deref(), own: registry.as_ref() }
+        let Settings { registries, registry, hub_relay, .. } = &self.settings;
+        image::Places {
+            registries: registries.as_deref(),
+            own: registry.as_ref(),
+            hub_relay: hub_relay.as_deref(),
+        }
     }
 
     /// For engines that do not say where a container's files are.

@@ -5,18 +5,18 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::File,
-    io::{self, BufWriter, Read},
+    io::{self, Read, Write},
     path::PathBuf,
     sync::Arc,
 };
 
-use futures_util::TryStreamExt as _;
+use futures_util::{TryStreamExt as _, future::try_join_all};
 use tokio::sync::mpsc;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::{
     SaveError,
+    compression::Compression,
     image::Blob,
     journal::{Journal, Journals, Known},
     pack::{Packed, Packer},
@@ -29,6 +29,8 @@ use crate::{
 
 /// Layers that are packed and not pushed yet.
 const AHEAD: usize = 2;
+/// Bytes that are read at once.
+const PIECE: usize = 256 << 10;
 
 /// Makes sure that `repository` has all layers of `base`, and says which blobs they are.
 pub(super) async fn ensure<R: Runtime>(
@@ -38,18 +40,20 @@ pub(super) async fn ensure<R: Runtime>(
     journal: &Journal,
     repository: &str,
     base: &BaseImage,
+    compression: Compression,
 ) -> Result<Vec<Blob>, SaveError> {
     let mut blobs = HashMap::new();
     let mut missing = HashSet::new();
-    for diff_id in &base.diff_ids {
-        match find(registry, journals, repository, diff_id).await? {
+    let found = find_all(registry, journals, repository, &base.diff_ids, compression).await?;
+    for (diff_id, found) in base.diff_ids.iter().zip(found) {
+        match found {
             Some(blob) => drop(blobs.insert(diff_id.clone(), blob)),
             None => drop(missing.insert(diff_id.clone())),
         }
     }
     if !missing.is_empty() {
         tracing::info!(image = base.id, layers = missing.len(), "the registry lacks layers of the image");
-        fetch(world, registry, journals, journal, repository, base, missing, &mut blobs).await?;
+        fetch(world, registry, journals, journal, repository, base, missing, &mut blobs, compression).await?;
     }
     let blob = |diff_id: &String| {
         blobs.get(diff_id).cloned().ok_or_else(|| {
@@ -59,14 +63,27 @@ pub(super) async fn ensure<R: Runtime>(
     base.diff_ids.iter().map(blob).collect()
 }
 
-/// A layer that `repository` has, or can take over.
-pub(super) async fn find(
+/// The layers that `repository` has, or can take over, compressed in a way that will do.
+pub(super) async fn find_all<'a>(
+    registry: &Registry,
+    journals: &Journals,
+    repository: &str,
+    diff_ids: impl IntoIterator<Item = &'a String>,
+    compression: Compression,
+) -> Result<Vec<Option<Blob>>, SaveError> {
+    let one = |diff_id: &'a String| find(registry, journals, repository, diff_id, compression);
+    try_join_all(diff_ids.into_iter().map(one)).await
+}
+
+async fn find(
     registry: &Registry,
     journals: &Journals,
     repository: &str,
     diff_id: &str,
+    compression: Compression,
 ) -> Result<Option<Blob>, SaveError> {
-    let Some(known) = journals.known(diff_id) else { return Ok(None) };
+    let known = journals.known(diff_id).filter(|known| compression.takes(known.blob.compression));
+    let Some(known) = known else { return Ok(None) };
     let digest = &known.blob.digest;
     let is_there = registry.has_blob(repository, digest).await?
         || (known.repository != repository && registry.mount(repository, &known.repository, digest).await?);
@@ -87,20 +104,20 @@ async fn fetch<R: Runtime>(
     base: &BaseImage,
     missing: HashSet<String>,
     blobs: &mut HashMap<String, Blob>,
+    compression: Compression,
 ) -> Result<(), SaveError> {
     let archive = world.runtime.export_image(&base.id).await?;
     let archive = SyncIoBridge::new(StreamReader::new(Box::pin(archive.map_err(io::Error::other))));
     let (packed, mut ready) = mpsc::channel(AHEAD);
     let place = journal.clone();
-    let unpack = world.tasks.blocking(move || unpack(archive, &missing, &place, &packed));
+    let unpack = world.tasks.blocking(move || unpack(archive, &missing, &place, &packed, compression));
     let push = async {
         while let Some((file, packed)) = ready.recv().await {
-            let Packed { diff_id, digest, size_bytes, .. } = packed;
-            registry.push_file(repository, &file, &digest, size_bytes, |_| {}).await?;
+            let (blob, _) = packed.into_blob();
+            registry.push_file(repository, &file, &blob.digest, blob.size_bytes, |_| {}).await?;
             let _ = tokio::fs::remove_file(&file).await;
-            let blob = Blob { diff_id: diff_id.clone(), digest, size_bytes };
             journals.note(&Known { blob: blob.clone(), repository: repository.to_owned() })?;
-            blobs.insert(diff_id, blob);
+            blobs.insert(blob.diff_id.clone(), blob);
         }
         // So that the other side notices if this one has failed.
         drop(ready);
@@ -118,6 +135,7 @@ fn unpack(
     missing: &HashSet<String>,
     journal: &Journal,
     ready: &mpsc::Sender<(PathBuf, Packed)>,
+    compression: Compression,
 ) -> io::Result<()> {
     let mut archive = tar::Archive::new(archive);
     let mut left = missing.len();
@@ -128,9 +146,9 @@ fn unpack(
             continue;
         }
         let file = journal.path(&format!("base-{number}"));
-        let mut packer = Packer::new(BufWriter::new(File::create(&file)?))?;
-        io::copy(&mut entry, &mut packer)?;
-        let (_, done) = packer.finish()?;
+        let mut packer = Packer::create(&file, compression)?;
+        copy(&mut entry, &mut packer, ready)?;
+        let done = packer.finish()?;
         if missing.contains(&done.diff_id) {
             left -= 1;
             ready.blocking_send((file, done)).map_err(|_| io::Error::other("nobody pushes"))?;
@@ -139,4 +157,23 @@ fn unpack(
         }
     }
     Ok(())
+}
+
+/// Copies a layer as long as somebody waits for it: a save that was given up must not go on to write.
+fn copy(
+    from: &mut impl Read,
+    to: &mut impl Write,
+    ready: &mpsc::Sender<(PathBuf, Packed)>,
+) -> io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read = from.read(&mut piece)?;
+        if read == 0 {
+            return Ok(());
+        }
+        if ready.is_closed() {
+            return Err(io::Error::other("nobody pushes"));
+        }
+        to.write_all(&piece[..read])?;
+    }
 }

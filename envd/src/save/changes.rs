@@ -5,14 +5,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gateway_api::image::{ChangedPath, Changes, Since};
+use gateway_api::{
+    image::{ChangedPath, Changes, Since},
+    packages::Packages,
+};
 
 use super::{
     SaveError,
     layer::content_bytes,
     packages,
     rules::Rules,
-    snapshot::Snapshot,
+    snapshot::{Difference, Snapshot},
     walk::{self, Kind, Listing},
 };
 use crate::runtime::SaveSource;
@@ -82,6 +85,17 @@ fn of_directory(
     let on_top = last.and_then(|last| last.difference(&listing));
     let since = if on_top.is_some() { Since::LastSave } else { Since::Image };
     let difference = on_top.unwrap_or_else(|| Snapshot::all(&listing));
+    let packages = packages::packages(&root, &listing, lowers);
+    Ok(told(&listing, &difference, since, packages))
+}
+
+/// The same of changes that are listed already: all of them, as far as a list tells.
+pub(super) fn of_listing(listing: &Listing, mounts: Vec<String>) -> Changes {
+    let told = told(listing, &Snapshot::all(listing), Since::Image, Packages::default());
+    Changes { mounts: shown_mounts(mounts), ..told }
+}
+
+fn told(listing: &Listing, difference: &Difference, since: Since, packages: Packages) -> Changes {
     let wanted: Vec<_> = listing
         .found
         .iter()
@@ -95,17 +109,17 @@ fn of_directory(
         *sums.entry(summed_by(&found.path)).or_default() += found.about.size;
     }
     let secrets = wanted.iter().filter(|found| found.kind == Kind::File && looks_secret(&found.path));
-    Ok(Changes {
+    Changes {
         files: count(|kind| matches!(kind, Kind::File | Kind::Symlink | Kind::Fifo)),
-        bytes: content_bytes(&listing, &difference),
+        bytes: content_bytes(listing, difference),
         deleted: count(|kind| kind == Kind::Gone) + difference.gone.len() as u64,
         largest: largest(sums),
         mounts: Vec::new(),
-        excluded: largest(excluded(&listing)),
-        packages: packages::packages(&root, &listing, lowers),
+        excluded: largest(excluded(listing)),
+        packages,
         secrets: secrets.take(TOLD_MAX).map(|found| shown(&found.path)).collect(),
         since,
-    })
+    }
 }
 
 fn excluded(listing: &Listing) -> BTreeMap<Vec<u8>, u64> {

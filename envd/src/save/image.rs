@@ -11,11 +11,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{pack, registry::MANIFEST};
+use super::{compression::Compression, pack, registry::MANIFEST};
 use crate::runtime::BaseImage;
 
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-pub(super) const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /// A layer as a registry has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +24,8 @@ pub(super) struct Blob {
     /// The digest of the blob.
     pub(super) digest: String,
     pub(super) size_bytes: u64,
+    #[serde(default)]
+    pub(super) compression: Compression,
 }
 
 /// Something small, ready to be pushed.
@@ -68,7 +69,10 @@ pub(super) fn manifest(
 ) -> Document {
     let layers: Vec<_> = layers
         .iter()
-        .map(|layer| json!({ "mediaType": LAYER, "digest": layer.digest, "size": layer.size_bytes }))
+        .map(|layer| {
+            let kind = layer.compression.media_type();
+            json!({ "mediaType": kind, "digest": layer.digest, "size": layer.size_bytes })
+        })
         .collect();
     Document::new(&json!({
         "schemaVersion": 2,

@@ -1,41 +1,28 @@
 //! One save, from the first look to the last check. Killed anywhere, it goes on from what its journal says.
 
-use std::{
-    fs::File,
-    io::{self, BufWriter},
-    os::fd::OwnedFd,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::SystemTime,
-};
+use std::{fs::File, io, path::PathBuf, sync::Arc};
 
-use envd_api::save::{PutSave, SaveState, SavedImage};
-use gateway_api::packages::Packages;
-use jiff::Timestamp;
-use tokio::sync::watch;
+use envd_api::save::{PutSave, SaveState, SavedImage, SavedLayer};
+use futures_util::future::try_join_all;
+use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     SaveError, base,
+    compression::Compression,
     image::{self, Blob, Document},
     journal::{Journal, Journals, Known, Last, Written},
-    layer::{Layer, content_bytes},
-    load::{self, Bundle},
-    pack::Packer,
-    packages,
+    load::{self, Bundle, Loads},
+    pack,
+    reading::Reading,
     registry::Registry,
     rules::Rules,
-    snapshot::{Difference, Snapshot},
-    still::Still,
-    walk::{self, Listing},
+    snapshot::Snapshot,
 };
 use crate::{
     node::World,
-    runtime::{BaseImage, Container, Phase, Runtime, SaveSource},
+    runtime::{Container, Phase, Runtime, SaveSource},
 };
-
-/// Engines refuse images with more layers than about this many. A save that would come near starts over from the base.
-const LAYERS_MAX: usize = 100;
 
 /// All that a save needs.
 #[derive(Debug)]
@@ -43,25 +30,15 @@ pub(super) struct Job<R> {
     pub(super) world: Arc<World<R>>,
     pub(super) registry: Registry,
     pub(super) journals: Journals,
+    /// The most layers that the image gets.
+    pub(super) layers_max: usize,
+    /// How layers are compressed; by what the engine understands if nobody has said it.
+    pub(super) compression: OnceCell<Compression>,
+    pub(super) loads: Loads,
     pub(super) journal: Journal,
     pub(super) request: PutSave,
     pub(super) state: watch::Sender<SaveState>,
     pub(super) cancelled: CancellationToken,
-}
-
-/// What the container is read with, off the threads that everyone shares.
-struct Reading {
-    upper: PathBuf,
-    kept: Vec<PathBuf>,
-    lowers: Vec<PathBuf>,
-    pid: Option<u32>,
-    rules: Rules,
-    earlier: Option<(Last, Snapshot)>,
-    journal: Journal,
-    base: BaseImage,
-    container: String,
-    state: watch::Sender<SaveState>,
-    cancelled: CancellationToken,
 }
 
 impl<R: Runtime> Job<R> {
@@ -69,20 +46,31 @@ impl<R: Runtime> Job<R> {
         if let Some(done) = self.journal.done()? {
             return Ok(done);
         }
-        let written = match self.journal.written()? {
+        let written = match self.whole().await? {
             Some(written) => written,
             None => self.read().await?,
         };
-        let layers = self.push_layers(&written).await?;
+        let (written, layers) = match self.layers(&written).await {
+            // What it lies on was removed since it was read.
+            Err(SaveError::Baseless) => {
+                let written = self.read().await?;
+                let layers = self.layers(&written).await?;
+                (written, layers)
+            }
+            layers => (written, layers?),
+        };
         let config = image::config(&written.base, &layers, written.created);
         let manifest = image::manifest(&config, &layers, &self.request.provenance, written.created);
         let PutSave { repository, tag, .. } = &self.request;
-        self.registry.push_bytes(repository, config.bytes.clone(), &config.digest).await?;
+        let push_config =
+            async { Ok(self.registry.push_bytes(repository, config.bytes.clone(), &config.digest).await?) };
+        let push = async { tokio::try_join!(self.push_layers(&written), push_config) };
+        self.unless_cancelled(Box::pin(push)).await?;
         self.check_not_cancelled()?;
         self.registry.push_manifest(repository, tag, manifest.bytes.clone()).await?;
         self.state.send_replace(SaveState::Verifying);
         self.verify(&layers, &config, &manifest).await?;
-        self.tell_engine(&written, &layers, &config).await;
+        self.tell_engine(&written, &layers, &config)?;
         self.journals.note_config(&manifest.digest, &config.digest)?;
         self.finish(written, &layers, &config, &manifest)
     }
@@ -91,14 +79,31 @@ impl<R: Runtime> Job<R> {
         if self.cancelled.is_cancelled() { Err(SaveError::Cancelled) } else { Ok(()) }
     }
 
+    /// What an interrupted save has made, if it is as it was written: nobody waits for the disk to have it, so a machine that
+    /// loses its power may lose some of it.
+    async fn whole(&self) -> Result<Option<Written>, SaveError> {
+        let Some(written) = self.journal.written()? else { return Ok(None) };
+        let layers = self.new_layers(&written);
+        let is_whole = move || {
+            layers
+                .iter()
+                .all(|(blob, file, _)| pack::digest_of(file).is_ok_and(|digest| digest == blob.digest))
+        };
+        let is_whole = self.world.tasks.blocking(is_whole).await.unwrap_or(false);
+        Ok(is_whole.then_some(written))
+    }
+
     /// Reads the container's changes into the journal.
     async fn read(&self) -> Result<Written, SaveError> {
         self.state.send_replace(SaveState::Looking);
         let container = self.container().await?;
         let SaveSource { upper, kept, lowers, pid, mounts, base } =
             self.world.runtime.save_source(&container).await?;
-        let upper = upper.ok_or(SaveError::NoUpper)?;
         let rules = Rules::new(&mounts, &self.request.exclude)?;
+        let Some(upper) = upper else {
+            let written = self.read_exported(&container, base, rules).await?;
+            return self.keep(written).await;
+        };
         let earlier = self.earlier(&container.id, base.diff_ids.len()).await?;
         let reading = Reading {
             upper,
@@ -109,18 +114,40 @@ impl<R: Runtime> Job<R> {
             earlier,
             journal: self.journal.clone(),
             base,
+            layers_max: self.layers_max,
+            compression: self.compression().await,
             container: container.id.clone(),
             state: self.state.clone(),
             cancelled: self.cancelled.clone(),
         };
         let written = self.world.tasks.blocking(move || reading.run()).await;
         let written = written.unwrap_or_else(|| Err(io::Error::other("it panicked").into()))?;
+        self.keep(written).await
+    }
+
+    /// Writes down that the layer is whole.
+    async fn keep(&self, written: Written) -> Result<Written, SaveError> {
         // A removal that began before the save takes files away while they are read: they would be missing unsaid.
-        if self.container().await?.id != container.id {
+        if self.container().await?.id != written.container {
             return Err(SaveError::InstanceGone);
         }
         self.journal.write_layer(&written)?;
         Ok(written)
+    }
+
+    /// How layers are compressed. Where the engine does not say what it is, in the way that all understand.
+    pub(super) async fn compression(&self) -> Compression {
+        let ask = || async {
+            match self.world.runtime.unpacks_zstd().await {
+                Ok(true) => Compression::Zstd,
+                Ok(false) => Compression::Gzip,
+                Err(error) => {
+                    tracing::warn!(%error, "layers are compressed with gzip");
+                    Compression::Gzip
+                }
+            }
+        };
+        *self.compression.get_or_init(ask).await
     }
 
     /// The container that is saved, unless it is on its way out.
@@ -138,34 +165,51 @@ impl<R: Runtime> Job<R> {
         let instance = &self.request.instance;
         let Some(last) = self.journals.last(instance) else { return Ok(None) };
         let is_same = last.container == container && last.exclude == self.request.exclude;
-        if !is_same || base_layers + last.layers.len() + 1 > LAYERS_MAX {
+        let below = last.base_layers.unwrap_or(base_layers) + last.layers.len();
+        if !is_same || below + 1 > self.layers_max {
             return Ok(None);
         }
-        for layer in &last.layers {
-            let PutSave { repository, .. } = &self.request;
-            if base::find(&self.registry, &self.journals, repository, &layer.diff_id).await?.is_none() {
-                return Ok(None);
-            }
+        if self.find(&last.layers).await?.is_none() {
+            return Ok(None);
         }
         let files = self.journals.last_path(instance).with_extension("files");
         let read = self.world.tasks.blocking(move || Snapshot::read(&files)).await;
         Ok(read.and_then(Result::ok).map(|snapshot| (last, snapshot)))
     }
 
-    async fn push_layers(&self, written: &Written) -> Result<Vec<Blob>, SaveError> {
+    /// Layers of earlier saves as the registry has them; `None` if it lacks one.
+    async fn find(&self, layers: &[Blob]) -> Result<Option<Vec<Blob>>, SaveError> {
+        let (diff_ids, compression) = (layers.iter().map(|layer| &layer.diff_id), self.compression().await);
+        let PutSave { repository, .. } = &self.request;
+        let found = base::find_all(&self.registry, &self.journals, repository, diff_ids, compression);
+        Ok(found.await?.into_iter().collect())
+    }
+
+    /// All layers of the image. The registry has them, apart from the new ones.
+    async fn layers(&self, written: &Written) -> Result<Vec<Blob>, SaveError> {
         let PutSave { repository, .. } = &self.request;
         let new = self.new_layers(written);
         let total_bytes = new.iter().map(|(blob, ..)| blob.size_bytes).sum();
         self.state.send_replace(SaveState::Pushing { done_bytes: 0, total_bytes });
-        let (registry, journals) = (&self.registry, &self.journals);
-        let base = base::ensure(&self.world, registry, journals, &self.journal, repository, &written.base);
+        let base = base::ensure(
+            &self.world,
+            &self.registry,
+            &self.journals,
+            &self.journal,
+            repository,
+            &written.base,
+            self.compression().await,
+        );
         let mut layers = self.unless_cancelled(base).await?;
-        for earlier in &written.earlier {
-            let found = base::find(registry, journals, repository, &earlier.diff_id).await?;
-            layers.push(
-                found.ok_or_else(|| SaveError::Engine("a layer of an earlier save is gone".to_owned()))?,
-            );
-        }
+        layers.extend(self.find(&written.earlier).await?.ok_or(SaveError::Baseless)?);
+        layers.extend(new.into_iter().map(|(blob, ..)| blob));
+        Ok(layers)
+    }
+
+    async fn push_layers(&self, written: &Written) -> Result<(), SaveError> {
+        let PutSave { repository, .. } = &self.request;
+        let (registry, new) = (&self.registry, self.new_layers(written));
+        let total_bytes = new.iter().map(|(blob, ..)| blob.size_bytes).sum();
         let mut before = 0;
         for (layer, file, _) in new {
             if !registry.has_blob(repository, &layer.digest).await? {
@@ -173,14 +217,12 @@ impl<R: Runtime> Job<R> {
                 let progress = move |done_bytes| {
                     state.send_replace(SaveState::Pushing { done_bytes: before + done_bytes, total_bytes });
                 };
-                let push = registry.push_file(repository, &file, &layer.digest, layer.size_bytes, progress);
-                self.unless_cancelled(async { Ok(push.await?) }).await?;
+                registry.push_file(repository, &file, &layer.digest, layer.size_bytes, progress).await?;
             }
             before += layer.size_bytes;
-            journals.note(&Known { blob: layer.clone(), repository: repository.clone() })?;
-            layers.push(layer);
+            self.journals.note(&Known { blob: layer, repository: repository.clone() })?;
         }
-        Ok(layers)
+        Ok(())
     }
 
     /// The layers that are whole in the journal: each with its file and its bytes before compression, the lowest first.
@@ -205,34 +247,45 @@ impl<R: Runtime> Job<R> {
     /// Asks for all of it again, as whoever pulls it will.
     async fn verify(&self, layers: &[Blob], config: &Document, manifest: &Document) -> Result<(), SaveError> {
         let PutSave { repository, .. } = &self.request;
-        let found = self.registry.manifest(repository, &manifest.digest).await?;
+        let blob = async |digest: &String| {
+            if self.registry.has_blob(repository, digest).await? {
+                return Ok(());
+            }
+            Err(SaveError::Engine(format!("the registry has lost `{digest}`")))
+        };
+        let blobs = try_join_all(layers.iter().map(|layer| &layer.digest).chain([&config.digest]).map(blob));
+        let found = async { Ok(self.registry.manifest(repository, &manifest.digest).await?) };
+        let (found, _) = tokio::try_join!(found, blobs)?;
         if found != manifest.bytes {
             return Err(SaveError::Engine("the registry has another manifest than it was given".to_owned()));
-        }
-        for digest in layers.iter().map(|layer| &layer.digest).chain([&config.digest]) {
-            if !self.registry.has_blob(repository, digest).await? {
-                return Err(SaveError::Engine(format!("the registry has lost `{digest}`")));
-            }
         }
         Ok(())
     }
 
-    /// Best effort: an engine that cannot be told so downloads the image when it is first used.
-    async fn tell_engine(&self, written: &Written, layers: &[Blob], config: &Document) {
-        let PutSave { repository, tag, .. } = &self.request;
+    /// Begins to tell the engine of the image, which others may have by now. Best effort: an engine that cannot be told so
+    /// downloads the image when it is first used.
+    fn tell_engine(&self, written: &Written, layers: &[Blob], config: &Document) -> io::Result<()> {
+        let PutSave { repository, tag, instance, .. } = &self.request;
+        // Open, they outlive the journal.
+        let open = |(blob, file, raw_bytes)| Ok((blob, File::open(file)?, raw_bytes));
         let bundle = Bundle {
             config: config.clone(),
             layers: layers.to_vec(),
-            new: self.new_layers(written),
+            new: self.new_layers(written).into_iter().map(open).collect::<io::Result<_>>()?,
             reference: format!("{}/{repository}:{tag}", self.registry.address()),
         };
-        let (archive, fill) = load::archive(bundle);
-        let (filled, loaded) =
-            tokio::join!(self.world.tasks.blocking(fill), self.world.runtime.load(archive));
-        let filled = filled.unwrap_or_else(|| Err(io::Error::other("it panicked")));
-        if let Err(error) = loaded {
-            tracing::warn!(%error, ?filled, image = config.digest, "the engine will download the image itself");
-        }
+        let loading = self.loads.begin(instance.clone(), config.digest.clone());
+        let world = Arc::clone(&self.world);
+        self.world.tasks.spawn(async move {
+            loading.turn().await;
+            let (archive, fill) = load::archive(bundle);
+            let (filled, loaded) = tokio::join!(world.tasks.blocking(fill), world.runtime.load(archive));
+            let filled = filled.unwrap_or_else(|| Err(io::Error::other("it panicked")));
+            if let Err(error) = loaded {
+                tracing::warn!(%error, ?filled, image = loading.image(), "the engine will download the image itself");
+            }
+        });
+        Ok(())
     }
 
     fn finish(
@@ -251,124 +304,25 @@ impl<R: Runtime> Job<R> {
             layers: u32::try_from(layers.len()).unwrap_or(u32::MAX),
             frozen_ms: written.frozen_ms,
             packages: written.packages,
+            blobs: layers
+                .iter()
+                .enumerate()
+                .map(|(at, layer)| SavedLayer {
+                    digest: layer.digest.clone(),
+                    size_bytes: layer.size_bytes,
+                    of_base: at < written.base.diff_ids.len(),
+                })
+                .collect(),
         };
         let last = Last {
             container: written.container,
             exclude: self.request.exclude.clone(),
             layers: own.to_vec(),
+            base_layers: Some(written.base.diff_ids.len()),
             repository: self.request.repository.clone(),
+            manifest: Some(manifest.digest.clone()),
         };
         self.journal.finish(&done, &self.request.instance, &last)?;
         Ok(done)
-    }
-}
-
-impl Reading {
-    fn run(self) -> Result<Written, SaveError> {
-        let root = walk::open_root(&self.upper)?;
-        let (begun, listing, frozen_ms) = self.list(&root)?;
-        let (difference, earlier) = self.difference(&listing);
-        let (kept, mut packages) = self.kept(earlier.is_none())?;
-        packages::add(&mut packages, packages::packages(&root, &listing, &self.lowers));
-        let mut written = Written {
-            layer: None,
-            raw_bytes: 0,
-            kept,
-            base: self.base.clone(),
-            earlier: earlier.unwrap_or_default(),
-            container: self.container.clone(),
-            created: Timestamp::now(),
-            frozen_ms,
-            packages,
-        };
-        let mut snapshot = Snapshot::of(&listing, begun);
-        if !difference.is_empty() {
-            let (blob, raw_bytes, gone) = self.pack(&self.journal.blob(), &root, &listing, &difference)?;
-            (written.layer, written.raw_bytes) = (Some(blob), raw_bytes);
-            // What was away for a moment may be back unchanged: the next save must not take it for saved.
-            for path in &gone {
-                snapshot.forget(path);
-            }
-        }
-        snapshot.write(&self.journal.files())?;
-        Ok(written)
-    }
-
-    /// What had changed before the container was made anew, by the same rules; as layers if these are `wanted`, and not
-    /// in an earlier save.
-    fn kept(&self, wanted: bool) -> Result<(Vec<(Blob, u64)>, Packages), SaveError> {
-        let (mut layers, mut all) = (Vec::new(), Packages::default());
-        for (number, directory) in self.kept.iter().enumerate() {
-            let root = walk::open_root(directory)?;
-            let listing = walk::walk(&root, &self.rules, false)?;
-            packages::add(&mut all, packages::packages(&root, &listing, &self.lowers));
-            if wanted {
-                let file = self.journal.kept(number);
-                let (blob, raw_bytes, _) = self.pack(&file, &root, &listing, &Snapshot::all(&listing))?;
-                layers.push((blob, raw_bytes));
-            }
-        }
-        Ok((layers, all))
-    }
-
-    /// Lists the files as they are at one moment, when that can be done quickly enough. The first walk only brings what
-    /// the second one needs into memory.
-    fn list(&self, root: &OwnedFd) -> Result<(SystemTime, Listing, u64), SaveError> {
-        let mut still = None;
-        if let Some(pid) = self.pid {
-            walk::walk(root, &self.rules, false)?;
-            still = Still::hold(pid, &self.container).unwrap_or_else(|error| {
-                tracing::warn!(%error, "the instance cannot be held still");
-                None
-            });
-        }
-        let begun = SystemTime::now();
-        let listing = walk::walk(root, &self.rules, false);
-        let frozen = still.map(Still::release).transpose()?.unwrap_or_default();
-        Ok((begun, listing?, u64::try_from(frozen.as_millis()).unwrap_or(u64::MAX)))
-    }
-
-    /// What a layer has to say, and the layers of earlier saves that it lies on, if it does.
-    fn difference(&self, listing: &Listing) -> (Difference, Option<Vec<Blob>>) {
-        let on_top = self
-            .earlier
-            .as_ref()
-            .and_then(|(last, snapshot)| Some((snapshot.difference(listing)?, Some(last.layers.clone()))));
-        on_top.unwrap_or_else(|| (Snapshot::all(listing), None))
-    }
-
-    fn pack(
-        &self,
-        file: &Path,
-        root: &OwnedFd,
-        listing: &Listing,
-        difference: &Difference,
-    ) -> Result<(Blob, u64, Vec<Vec<u8>>), SaveError> {
-        let total_bytes = content_bytes(listing, difference);
-        // Holes are free here and nowhere else.
-        let space = rustix::fs::fstatvfs(root).map_err(io::Error::from)?;
-        let free = space.f_bavail.saturating_mul(space.f_frsize);
-        if total_bytes > free {
-            return Err(SaveError::TooLarge { free });
-        }
-        let mut done_bytes = 0;
-        let progress = |bytes: u64| {
-            if self.cancelled.is_cancelled() {
-                return Err(io::Error::other(SaveError::Cancelled));
-            }
-            done_bytes += bytes;
-            if done_bytes > free {
-                return Err(io::Error::other(SaveError::TooLarge { free }));
-            }
-            self.state
-                .send_replace(SaveState::Packing { done_bytes: done_bytes.min(total_bytes), total_bytes });
-            Ok(())
-        };
-        let packer = Packer::new(BufWriter::new(File::create(file)?))?;
-        let (packer, gone) = Layer::new(packer, root, progress).write(listing, difference)?;
-        let (out, done) = packer.finish()?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        let blob = Blob { diff_id: done.diff_id, digest: done.digest, size_bytes: done.size_bytes };
-        Ok((blob, done.raw_bytes, gone))
     }
 }

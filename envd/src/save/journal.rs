@@ -62,8 +62,14 @@ pub(super) struct Last {
     pub(super) exclude: Vec<String>,
     /// On top of the base's.
     pub(super) layers: Vec<Blob>,
+    /// How many of the base's layers they lie on; all, if it is not said.
+    #[serde(default)]
+    pub(super) base_layers: Option<usize>,
     /// The repository that has them.
     pub(super) repository: String,
+    /// The image's manifest.
+    #[serde(default)]
+    pub(super) manifest: Option<String>,
 }
 
 /// Where a layer is known to be.
@@ -108,12 +114,47 @@ impl Journals {
         write(&self.root.join("images").join(digits), &config)
     }
 
+    /// The image of that manifest is gone. What was last saved as that is saved anew next time: its layers are counted for
+    /// nobody any more, and go one day.
+    pub(super) fn forget_image(&self, manifest: &str) {
+        if let Some(digits) = digits(manifest) {
+            let _ = fs::remove_file(self.root.join("images").join(digits));
+        }
+        let Ok(entries) = fs::read_dir(self.root.join("last")) else { return };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let instances = names.filter_map(|name| name.strip_suffix(".json")?.parse::<InstanceId>().ok());
+        for instance in instances {
+            if self.last(&instance).is_some_and(|last| last.manifest.as_deref() == Some(manifest)) {
+                self.forget_instance(&instance);
+            }
+        }
+    }
+
     pub(super) fn last(&self, instance: &InstanceId) -> Option<Last> {
         read(&self.last_path(instance).with_extension("json")).ok().flatten()
     }
 
     pub(super) fn last_path(&self, instance: &InstanceId) -> PathBuf {
         self.root.join("last").join(instance.as_str())
+    }
+
+    /// Removes the journals of other saves of an instance, those that `is_over` is true of.
+    pub(super) fn forget_others(
+        &self,
+        image: &ImageId,
+        instance: &InstanceId,
+        is_over: impl Fn(&ImageId) -> bool,
+    ) {
+        let Ok(entries) = fs::read_dir(&self.root) else { return };
+        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<ImageId>().ok());
+        for other in ids.filter(|other| other != image && is_over(other)) {
+            let journal = self.of(&other);
+            if journal.request().ok().flatten().is_some_and(|request| request.instance == *instance)
+                && let Err(error) = journal.forget()
+            {
+                tracing::warn!(image = %other, %error, "the journal of a save cannot be removed");
+            }
+        }
     }
 
     /// Forgets what is of no use any more: what instances that are gone were last saved as.
@@ -200,9 +241,15 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// What cannot be understood counts as not written: the step is done again. A save that ended with an error each time it
+/// is looked at would never end.
 fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     match fs::read(path) {
-        Ok(text) => serde_json::from_slice(&text).map(Some).map_err(io::Error::other),
+        Ok(text) => Ok(serde_json::from_slice(&text)
+            .inspect_err(
+                |error| tracing::warn!(path = %path.display(), %error, "a record of a save is spoilt"),
+            )
+            .ok()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

@@ -38,9 +38,10 @@ const BLOCK: u64 = 512;
 /// Writes layers to `out`, telling `progress` how many bytes of files are done; it ends the writing with an error.
 pub(super) struct Layer<'a, W, P> {
     out: W,
-    root: &'a OwnedFd,
+    /// The directories that entries are in, by the numbers that they have there.
+    roots: &'a [OwnedFd],
     /// The directory that was used last.
-    directory: Option<(Vec<u8>, OwnedFd)>,
+    directory: Option<(usize, Vec<u8>, OwnedFd)>,
     /// Files with several names that were written, by the first of them.
     written: HashMap<u64, Vec<u8>>,
     /// What was there when it was listed, and not any more.
@@ -50,10 +51,10 @@ pub(super) struct Layer<'a, W, P> {
 }
 
 impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
-    pub(super) fn new(out: W, root: &'a OwnedFd, progress: P) -> Self {
+    pub(super) fn new(out: W, roots: &'a [OwnedFd], progress: P) -> Self {
         Self {
             out,
-            root,
+            roots,
             directory: None,
             written: HashMap::new(),
             vanished: Vec::new(),
@@ -86,7 +87,7 @@ impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
         match found.kind {
             Kind::Gone => self.gone(&found.path),
             Kind::Directory { .. } => {
-                let attributes = self.attributes(&found.path)?;
+                let attributes = self.attributes(found)?;
                 let mut path = found.path.clone();
                 path.push(b'/');
                 self.head(&Head::new(EntryType::Directory, &path, &found.about, &attributes))?;
@@ -98,7 +99,7 @@ impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
             Kind::File => self.file(found),
             Kind::Symlink => self.symlink(found),
             Kind::Fifo => {
-                let attributes = self.attributes(&found.path)?;
+                let attributes = self.attributes(found)?;
                 self.head(&Head::new(EntryType::Fifo, &found.path, &found.about, &attributes))
             }
         }
@@ -121,7 +122,9 @@ impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
 
     fn symlink(&mut self, found: &Found) -> io::Result<()> {
         let (parent, name) = split(&found.path);
-        let Some(directory) = self.directory(parent)? else { return self.vanished(&found.path) };
+        let Some(directory) = self.directory(found.root, parent)? else {
+            return self.vanished(&found.path);
+        };
         let target = match rustix::fs::readlinkat(directory, name, Vec::new()) {
             Ok(target) => target,
             Err(Errno::NOENT | Errno::INVAL) => return self.vanished(&found.path),
@@ -133,7 +136,9 @@ impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
 
     fn file(&mut self, found: &Found) -> io::Result<()> {
         let (parent, name) = split(&found.path);
-        let Some(directory) = self.directory(parent)? else { return self.vanished(&found.path) };
+        let Some(directory) = self.directory(found.root, parent)? else {
+            return self.vanished(&found.path);
+        };
         // Without waiting for the other end of what has become a pipe.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOATIME;
         let opened = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
@@ -182,7 +187,7 @@ impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
             self.copy(file, end - at)?;
             at = end;
         }
-        self.pad(about.size)
+        self.out.write_all(pad(about.size))
     }
 
     fn copy(&mut self, file: &OwnedFd, mut left: u64) -> io::Result<()> {
@@ -211,45 +216,29 @@ impl<'a, W: Write, P: FnMut(u64) -> io::Result<()>> Layer<'a, W, P> {
         Ok(())
     }
 
-    fn pad(&mut self, size: u64) -> io::Result<()> {
-        let over = usize::try_from(size % BLOCK).unwrap_or(0);
-        if over > 0 { self.out.write_all(&[0; 512][over..]) } else { Ok(()) }
-    }
-
     fn head(&mut self, head: &Head<'_>) -> io::Result<()> {
-        let records = head.records();
-        if !records.is_empty() {
-            let mut header = Header::new_ustar();
-            header.set_entry_type(EntryType::XHeader);
-            header.as_old_mut().name[..9].copy_from_slice(b"PaxHeader");
-            header.set_mode(0o644);
-            header.set_size(records.len() as u64);
-            header.set_cksum();
-            self.out.write_all(header.as_bytes())?;
-            self.out.write_all(&records)?;
-            self.pad(records.len() as u64)?;
-        }
+        write_records(&mut self.out, &head.records())?;
         self.out.write_all(head.header().as_bytes())
     }
 
     /// The extended attributes of something that need not be open.
-    fn attributes(&mut self, path: &[u8]) -> io::Result<Vec<(String, Vec<u8>)>> {
-        let (parent, name) = split(path);
-        let Some(directory) = self.directory(parent)? else { return Ok(Vec::new()) };
+    fn attributes(&mut self, found: &Found) -> io::Result<Vec<(String, Vec<u8>)>> {
+        let (parent, name) = split(&found.path);
+        let Some(directory) = self.directory(found.root, parent)? else { return Ok(Vec::new()) };
         attributes(&by_descriptor(directory.as_fd(), name), false)
     }
 
     /// The directory at `path`; `None` if it is gone.
-    fn directory(&mut self, path: &[u8]) -> io::Result<Option<&OwnedFd>> {
-        if self.directory.as_ref().is_none_or(|(open, _)| open != path) {
+    fn directory(&mut self, root: usize, path: &[u8]) -> io::Result<Option<&OwnedFd>> {
+        if self.directory.as_ref().is_none_or(|(of, open, _)| (*of, open.as_slice()) != (root, path)) {
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
-            match open_below(self.root, path, flags) {
-                Ok(directory) => self.directory = Some((path.to_vec(), directory)),
+            match open_below(&self.roots[root], path, flags) {
+                Ok(directory) => self.directory = Some((root, path.to_vec(), directory)),
                 Err(error) if is_gone(&error) => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
-        Ok(self.directory.as_ref().map(|(_, directory)| directory))
+        Ok(self.directory.as_ref().map(|(.., directory)| directory))
     }
 }
 
@@ -380,8 +369,30 @@ fn decimal(seconds: i64, nanoseconds: u32) -> String {
     format!("-{}.{nanoseconds:09}", seconds.unsigned_abs())
 }
 
+/// Writes the records of the entry that comes next.
+pub(super) fn write_records(out: &mut impl Write, records: &[u8]) -> io::Result<()> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let mut header = Header::new_ustar();
+    header.set_entry_type(EntryType::XHeader);
+    header.as_old_mut().name[..9].copy_from_slice(b"PaxHeader");
+    header.set_mode(0o644);
+    header.set_size(records.len() as u64);
+    header.set_cksum();
+    out.write_all(header.as_bytes())?;
+    out.write_all(records)?;
+    out.write_all(pad(records.len() as u64))
+}
+
+/// What follows so many bytes, up to the next entry.
+pub(super) fn pad(size: u64) -> &'static [u8] {
+    let over = usize::try_from(size % BLOCK).unwrap_or(0);
+    if over > 0 { &[0; 512][over..] } else { &[] }
+}
+
 /// `LENGTH KEY=VALUE\n`, whose length counts itself.
-fn record(key: &str, value: &[u8]) -> Vec<u8> {
+pub(super) fn record(key: &str, value: &[u8]) -> Vec<u8> {
     let rest = key.len() + value.len() + 3;
     let mut length = rest + 1;
     while length != rest + length.to_string().len() {

@@ -2,18 +2,24 @@
 //!
 //! Never the engine's own commit: that stops the instance for as long as it takes, writes everything again after each
 //! small change, and keeps the container's variables in the image. Instead the container's changes are read where the
-//! engine keeps them, packed as a layer on all cores, and pushed to the site's registry with a config and a manifest of
+//! engine keeps them (or gives them out, where it keeps no directory of them), packed as a layer on all cores, and pushed to the site's registry with a config and a manifest of
 //! our own. The instance goes on meanwhile.
 
 mod base;
 mod changes;
+mod collect;
+pub(crate) mod compression;
+mod exported;
 mod image;
 mod job;
 mod journal;
 mod layer;
 mod load;
+mod mapped;
+mod merge;
 mod pack;
 mod packages;
+mod reading;
 pub(crate) mod registry;
 mod rules;
 mod snapshot;
@@ -23,8 +29,9 @@ mod walk;
 use std::{
     collections::HashMap,
     io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use envd_api::save::{PutSave, RemoveImage, SaveState};
@@ -32,12 +39,17 @@ use gateway_api::{
     ImageId, InstanceId,
     image::{Changes, SaveFailure},
 };
-use tokio::sync::{Semaphore, watch};
+use tokio::{
+    sync::{OnceCell, Semaphore, watch},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::{
+    compression::Compression,
     job::Job,
     journal::Journals,
+    load::Loads,
     registry::{Registry, RegistryError},
     rules::NotAPath,
     walk::WalkError,
@@ -52,12 +64,23 @@ use crate::{
 const SAVES_AT_ONCE: usize = 2;
 /// The same for looking at what a save would hold.
 const LOOKS_AT_ONCE: usize = 2;
+/// How long whoever asks how far a save is waits for its end.
+const STATE_WAIT: Duration = Duration::from_millis(250);
+/// How long whoever removes an image waits for the engine to have it.
+const LOAD_WAIT: Duration = Duration::from_secs(1);
 
 /// All saves of this process.
 #[derive(Debug)]
 pub(crate) struct Saves {
     registry: Option<Registry>,
+    /// Where the registry keeps its files, if it is our own.
+    files: Option<PathBuf>,
+    /// The most layers that an image gets.
+    layers_max: usize,
+    /// How layers are compressed; by what the engine understands if it is `None`.
+    compression: Option<Compression>,
     journals: Journals,
+    loads: Loads,
     turns: Arc<Semaphore>,
     looks: Semaphore,
     known: Mutex<HashMap<ImageId, Saving>>,
@@ -77,10 +100,12 @@ pub(crate) enum SaveError {
     NoRegistry,
     #[error("the instance has no container any more")]
     InstanceGone,
-    #[error("the engine does not say where the instance's files are")]
-    NoUpper,
     #[error("instance `{0}` is being saved already")]
     Busy(InstanceId),
+    #[error("the engine is still being told of the image")]
+    Loading,
+    #[error("a layer of an earlier save is gone")]
+    Baseless,
     #[error("it was given up")]
     Cancelled,
     #[error(
@@ -141,7 +166,8 @@ impl SaveError {
             Self::Io(error) if is_full(error) => SaveFailure::DiskFull,
             Self::Registry(_)
             | Self::Runtime(_)
-            | Self::NoUpper
+            | Self::Baseless
+            | Self::Loading
             | Self::Busy(_)
             | Self::BadName(_)
             | Self::BadPath(_)
@@ -154,10 +180,20 @@ impl SaveError {
 }
 
 impl Saves {
-    pub(crate) fn new(registry: Option<Registry>, data: &Path) -> Self {
+    pub(crate) fn new(
+        registry: Option<Registry>,
+        files: Option<PathBuf>,
+        layers_max: usize,
+        compression: Option<Compression>,
+        data: &Path,
+    ) -> Self {
         Self {
             registry,
+            files,
+            layers_max,
+            compression,
             journals: Journals::new(data),
+            loads: Loads::default(),
             turns: Arc::new(Semaphore::new(SAVES_AT_ONCE)),
             looks: Semaphore::new(LOOKS_AT_ONCE),
             known: Mutex::default(),
@@ -177,13 +213,14 @@ impl Saves {
         if let Some(saving) = known.get(image) {
             return Ok(saving.state.borrow().clone());
         }
-        let is_busy = |saving: &Saving| {
-            saving.instance == request.instance
-                && !matches!(*saving.state.borrow(), SaveState::Saved(_) | SaveState::Failed { .. })
-        };
+        let is_busy =
+            |saving: &Saving| saving.instance == request.instance && !is_over(&saving.state.borrow());
         if known.values().any(is_busy) {
             return Err(SaveError::Busy(request.instance));
         }
+        // What failed before this one, and was not tried again, is not wanted any more.
+        let is_over = |other: &ImageId| !known.contains_key(other);
+        self.journals.forget_others(image, &request.instance, is_over);
         let journal = self.journals.of(image);
         // What was asked for first counts: a layer may have been written for it.
         let request = if let Some(before) = journal.request()? {
@@ -201,6 +238,9 @@ impl Saves {
             world: Arc::clone(world),
             registry,
             journals: self.journals.clone(),
+            layers_max: self.layers_max,
+            compression: OnceCell::new_with(self.compression),
+            loads: self.loads.clone(),
             journal,
             request,
             state: state.clone(),
@@ -235,12 +275,15 @@ impl Saves {
         self.known().values().any(|saving| saving.instance == *instance && reads(&saving.state.borrow()))
     }
 
-    /// By what the engine may know a saved image, whose reference has a digest, without asking the registry.
-    pub(crate) fn local(&self, reference: &str) -> Option<runtime::ImageId> {
+    /// By what the engine may know a saved image, whose reference has a digest, without asking the registry; once it has
+    /// been told of it.
+    pub(crate) async fn local(&self, reference: &str) -> Option<runtime::ImageId> {
         let (name, digest) = reference.rsplit_once('@')?;
         let registry = self.registry.as_ref()?;
         name.strip_prefix(registry.address())?.strip_prefix('/')?;
-        self.journals.config_of(digest).map(runtime::ImageId)
+        let config = self.journals.config_of(digest)?;
+        self.loads.ended(&config).await;
+        Some(runtime::ImageId(config))
     }
 
     /// Forgets what an instance that is gone was last saved as.
@@ -248,8 +291,11 @@ impl Saves {
         self.journals.forget_instance(instance);
     }
 
-    pub(crate) fn state(&self, image: &ImageId) -> Option<SaveState> {
-        self.known().get(image).map(|saving| saving.state.borrow().clone())
+    /// How far a save is: at once if it is over, else in a moment, or when it is.
+    pub(crate) async fn state(&self, image: &ImageId) -> Option<SaveState> {
+        let mut state = self.known().get(image)?.state.subscribe();
+        let _ = timeout(STATE_WAIT, state.wait_for(is_over)).await;
+        Some(state.borrow().clone())
     }
 
     /// Gives a save up and waits until it has ended, or forgets a finished one.
@@ -262,13 +308,29 @@ impl Saves {
             saving.state.subscribe()
         });
         if let Some(mut state) = ended {
-            let is_over = |state: &SaveState| matches!(state, SaveState::Saved(_) | SaveState::Failed { .. });
             let _ = state.wait_for(is_over).await;
         }
         self.known().remove(image);
         let journal = self.journals.of(image);
         let gone = world.tasks.blocking(move || journal.forget()).await;
         gone.unwrap_or_else(|| Err(io::Error::other("it panicked")))
+    }
+
+    /// Forgets that a save failed: asked for again, it goes on from what its journal has. Without a whole layer that is
+    /// nothing.
+    pub(crate) async fn rest<R>(&self, world: &Arc<World<R>>, image: &ImageId) -> io::Result<()>
+    where
+        R: Send + Sync + 'static,
+    {
+        if self.journals.of(image).written()?.is_none() {
+            return self.forget(world, image).await;
+        }
+        let has_failed = |saving: &Saving| matches!(*saving.state.borrow(), SaveState::Failed { .. });
+        let mut known = self.known();
+        if known.get(image).is_some_and(has_failed) {
+            known.remove(image);
+        }
+        Ok(())
     }
 
     /// What a save would put into an image.
@@ -281,8 +343,10 @@ impl Saves {
         let _look = self.looks.acquire().await;
         let container = world.runtime.find(instance).await?.ok_or(SaveError::InstanceGone)?;
         let source = world.runtime.save_source(&container).await?;
-        let upper = source.upper.clone().ok_or(SaveError::NoUpper)?;
         let rules = rules::Rules::new(&source.mounts, exclude)?;
+        let Some(upper) = source.upper.clone() else {
+            return exported_changes(world, &container, source.mounts, rules).await;
+        };
         let last = self.journals.last(instance);
         let is_same = last.is_some_and(|last| last.container == container.id && last.exclude == exclude);
         let files = is_same.then(|| self.journals.last_path(instance).with_extension("files"));
@@ -301,6 +365,11 @@ impl Saves {
     ) -> Result<(), SaveError> {
         let registry = self.registry.as_ref().ok_or(SaveError::NoRegistry)?;
         check_name(&image.repository, &image.tag)?;
+        let known = image.digest.as_ref().and_then(|digest| self.journals.config_of(digest));
+        if let Some(config) = known {
+            // It would have the name again.
+            timeout(LOAD_WAIT, self.loads.ended(&config)).await.map_err(|_| SaveError::Loading)?;
+        }
         // One that was given up may have come as far as its manifest.
         let digest = match &image.digest {
             Some(digest) => Some(digest.clone()),
@@ -308,6 +377,7 @@ impl Saves {
         };
         if let Some(digest) = digest.filter(|digest| !image.keep.contains(digest)) {
             registry.remove(&image.repository, &digest).await?;
+            self.journals.forget_image(&digest);
         }
         let reference = format!("{}/{}:{}", registry.address(), image.repository, image.tag);
         Ok(world.runtime.untag(&reference).await?)
@@ -316,6 +386,26 @@ impl Saves {
     fn known(&self) -> MutexGuard<'_, HashMap<ImageId, Saving>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The same where the engine keeps no directory of the changes.
+async fn exported_changes<R: Runtime>(
+    world: &Arc<World<R>>,
+    container: &runtime::Container,
+    mounts: Vec<String>,
+    rules: rules::Rules,
+) -> Result<Changes, SaveError> {
+    let changed = exported::Changed::new(world.runtime.changed_paths(container).await?, rules, false)?;
+    let archive = exported::readable(world.runtime.export_files(container).await?);
+    let look = move || {
+        let told = changed.write(archive, io::sink(), |_| Ok(()))?;
+        Ok(changes::of_listing(&told.listing, mounts))
+    };
+    world.tasks.blocking(look).await.unwrap_or_else(|| Err(io::Error::other("it panicked").into()))
+}
+
+fn is_over(state: &SaveState) -> bool {
+    matches!(state, SaveState::Saved(_) | SaveState::Failed { .. })
 }
 
 fn check(request: &PutSave) -> Result<(), SaveError> {

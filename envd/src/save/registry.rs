@@ -27,7 +27,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 const SILENCE: Duration = Duration::from_mins(1);
 const TRIES: u32 = 3;
 const REST: Duration = Duration::from_millis(500);
-const PIECE: usize = 256 << 10;
+const PIECE: usize = 1 << 20;
 /// The most that is kept of what a registry says.
 const TEXT_MAX: usize = 500;
 

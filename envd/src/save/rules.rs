@@ -35,6 +35,11 @@ impl Rules {
         Ok(Self { never, exclude })
     }
 
+    /// Everything is kept.
+    pub(super) fn none() -> Self {
+        Self::default()
+    }
+
     pub(super) fn verdict(&self, path: &[u8]) -> Verdict {
         if self.never.iter().any(|never| is_at_or_below(path, never)) {
             return Verdict::Never;

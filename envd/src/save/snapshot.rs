@@ -1,8 +1,8 @@
 //! What was saved last time, so that the next save of the same container writes only what has changed since.
 //!
 //! A file is the same when its inode, its size and the time of its last change are: nobody in a container can set that
-//! time. What changed at about the moment of the save may change once more within one tick of the clock, so it counts
-//! as changed next time.
+//! time. What changed at about the moment of the save may change once more within one tick of the clock, and what is
+//! mapped may change without a trace, so these count as changed next time.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,10 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use super::walk::{Found, Kind, Listing};
+use super::{
+    mapped::Mapped,
+    walk::{Found, Kind, Listing},
+};
 
 /// How long before the save a change must have been, to be known for sure: far longer than a tick of the kernel's clock.
 const TICK: Duration = Duration::from_millis(200);
@@ -65,13 +68,13 @@ fn number(kind: Kind) -> u8 {
 }
 
 impl Snapshot {
-    /// `begun` is when the walk that made the listing began.
-    pub(super) fn of(listing: &Listing, begun: SystemTime) -> Self {
+    /// `begun` is when somebody began to look for what is `mapped`; the walk that made the listing was after that.
+    pub(super) fn of(listing: &Listing, begun: SystemTime, mapped: &Mapped) -> Self {
         let sure = begun.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(TICK);
         let sure = (sure.as_secs().cast_signed(), sure.subsec_nanos());
         let mark = |found: &Found| Mark {
             kind: number(found.kind),
-            fresh: found.about.changed >= sure,
+            fresh: found.about.changed >= sure || mapped.has(found.about.inode, &found.path),
             inode: found.about.inode,
             size: found.about.size,
             changed: found.about.changed,

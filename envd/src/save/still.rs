@@ -6,7 +6,7 @@
 use std::{
     fs,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -61,6 +61,12 @@ impl Still {
         self.stdout.read_line(&mut line)?;
         Ok(line)
     }
+}
+
+/// The control group of a container, by one of its processes; `None` where that cannot be told.
+pub(super) fn group(pid: u32, container: &str) -> io::Result<Option<PathBuf>> {
+    let freezer = Freezer::of(pid, container)?;
+    Ok(freezer.and_then(|freezer| freezer.file.parent().map(Path::to_owned)))
 }
 
 /// The file that freezes a container, and what is written to it.

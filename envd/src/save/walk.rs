@@ -32,6 +32,8 @@ pub(super) struct Found {
     pub(super) path: Vec<u8>,
     pub(super) kind: Kind,
     pub(super) about: About,
+    /// Which of several directories it is in, where the listing is of more than one.
+    pub(super) root: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +73,14 @@ pub(super) struct Listing {
     pub(super) odd: u64,
 }
 
+impl Listing {
+    /// Parents before what is in them: depth first, as it was walked, would put a directory's files after its
+    /// subdirectories.
+    pub(super) fn sort(&mut self) {
+        self.found.sort_by(|one, other| parts(&one.path).cmp(parts(&other.path)));
+    }
+}
+
 /// Why a walk did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WalkError {
@@ -102,7 +112,7 @@ pub(super) fn open_below(root: &OwnedFd, path: &[u8], flags: OFlags) -> io::Resu
 pub(super) fn walk(root: &OwnedFd, rules: &Rules, measure: bool) -> Result<Listing, WalkError> {
     let mut listing = Listing::default();
     let about = About::of(&rustix::fs::fstat(root).map_err(io::Error::from)?);
-    listing.found.push(Found { path: Vec::new(), kind: Kind::Directory { opaque: false }, about });
+    listing.found.push(Found { path: Vec::new(), kind: Kind::Directory { opaque: false }, about, root: 0 });
     // Deepest last: a directory's own entries come right after it.
     let mut open: Open = vec![(Vec::new(), None)];
     while let Some((path, excluded_by)) = open.pop() {
@@ -120,8 +130,7 @@ pub(super) fn walk(root: &OwnedFd, rules: &Rules, measure: bool) -> Result<Listi
             list_directory(&directory, &path, rules, measure, &mut listing, &mut open)?;
         }
     }
-    // Depth first, as it was walked, would put a directory's files after its subdirectories.
-    listing.found.sort_by(|one, other| parts(&one.path).cmp(parts(&other.path)));
+    listing.sort();
     Ok(listing)
 }
 
@@ -166,7 +175,7 @@ fn list_directory(
                 open.push((below.clone(), None));
             }
         }
-        listing.found.push(Found { path: below, kind, about: About::of(&stat) });
+        listing.found.push(Found { path: below, kind, about: About::of(&stat), root: 0 });
     }
     Ok(())
 }

@@ -111,7 +111,7 @@ async fn a_container_that_nobody_asked_for_is_reported_and_left() {
 #[tokio::test]
 async fn logs_keep_streams_apart_and_end_with_the_container() {
     let (cluster, id) = (Cluster::new().await, InstanceId::new());
-    let absent = all(cluster.client.logs(&id, None, false)).await;
+    let absent = all(cluster.client.logs(&id, None, None, false)).await;
     assert!(
         matches!(&absent[..], [Err(ClientError::Refused { status, .. })] if status.as_u16() == 404),
         "{absent:?}"
@@ -126,10 +126,10 @@ async fn logs_keep_streams_apart_and_end_with_the_container() {
         records.filter(|(stream, _)| *stream == wanted).flat_map(|(_, bytes)| bytes.to_vec()).collect()
     };
     for follow in [false, true] {
-        let records = all(cluster.client.logs(&id, None, follow)).await;
+        let records = all(cluster.client.logs(&id, None, None, follow)).await;
         assert_eq!(stream(&records, STDOUT), b"one\nthr\xffee\n");
         assert_eq!(stream(&records, STDERR), b"two\n");
     }
     // The engine reads the two streams at its own pace, so the last line may be of either.
-    assert_eq!(all(cluster.client.logs(&id, Some(1), false)).await.len(), 1);
+    assert_eq!(all(cluster.client.logs(&id, Some(1), None, false)).await.len(), 1);
 }

@@ -23,7 +23,7 @@ pub mod wait;
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{Stream, TryStreamExt as _};
+use futures_util::Stream;
 use reqwest::{Method, Url, header::HeaderValue};
 use rustls::ClientConfig;
 
@@ -40,8 +40,9 @@ use crate::{
     CreateInstance, Instance, Page,
     job::DryRun,
     node::{Gpu, Node},
-    session::{ChangePassword, ClientKind, Me, SignIn, SignedIn},
+    session::{ChangePassword, ClientKind, Me, SetLanguage, SignIn, SignedIn},
     stream::{ExecStart, Size, Terminal},
+    words::Language,
 };
 
 /// One gateway, and who one is there. Cheap to clone; clones share connections.
@@ -81,6 +82,11 @@ impl Client {
     pub async fn change_password(&self, change: &ChangePassword) -> Result<(), ClientError> {
         self.tell(Method::PUT, &["me", "password"], Some(change)).await
     }
+
+    /// Chooses the language in which one is spoken to.
+    pub async fn set_language(&self, language: Option<Language>) -> Result<(), ClientError> {
+        self.tell(Method::PUT, &["me", "language"], Some(&SetLanguage { language })).await
+    }
 }
 
 // === instances ===
@@ -89,7 +95,12 @@ impl Client {
 impl Client {
     /// All instances of one's own, newest first.
     pub async fn instances(&self) -> Result<Vec<Instance>, ClientError> {
-        Ok(self.get::<Page<Instance>>(&["instances"]).await?.items)
+        self.all_pages("instances", false, |instance: &Instance| instance.id.to_string()).await
+    }
+
+    /// Those of everyone as far as one may see them: of the group for its leader, all for an admin.
+    pub async fn visible_instances(&self) -> Result<Vec<Instance>, ClientError> {
+        self.all_pages("instances", true, |instance: &Instance| instance.id.to_string()).await
     }
 
     /// What would become of a request.
@@ -113,6 +124,13 @@ impl Client {
         self.call(Method::POST, &["instances", name, "start"], None::<&()>).await
     }
 
+    /// Opens what a failed task left, with so many cards of the kind that it had.
+    pub async fn open_with_gpus(&self, name: &str, gpus: u32) -> Result<Instance, ClientError> {
+        let mut url = self.url(&["instances", name, "start"])?;
+        url.query_pairs_mut().append_pair("gpus", &gpus.to_string());
+        self.call_url(Method::POST, url, None::<&()>).await
+    }
+
     pub async fn stop_instance(&self, name: &str) -> Result<Instance, ClientError> {
         self.call(Method::POST, &["instances", name, "stop"], None::<&()>).await
     }
@@ -121,20 +139,18 @@ impl Client {
         self.call(Method::POST, &["instances", name, "restart"], None::<&()>).await
     }
 
-    /// What the instance's command has written so far, or its last `tail` lines.
+    /// What the instance's command has written, as far as it is kept: its last 1000 lines if nothing else is said.
     pub async fn logs(
         &self,
         name: &str,
-        tail: Option<u32>,
+        part: &LogPart,
     ) -> Result<impl Stream<Item = Result<Bytes, ClientError>> + Unpin + use<>, ClientError> {
-        let url = self.with_tail(&["instances", name, "logs"], tail)?;
-        let answer = self.send(self.request(Method::GET, url.clone()), &url).await?;
-        Ok(answer.bytes_stream().map_err(move |cause| ClientError::unreachable(&url, cause)))
+        self.pieces(self.log_url(&["instances", name, "logs"], part)?).await
     }
 
     /// The same, then on until the container ends.
-    pub async fn follow_logs(&self, name: &str, tail: Option<u32>) -> Result<Process, ClientError> {
-        let url = self.with_tail(&["instances", name, "logs", "follow"], tail)?;
+    pub async fn follow_logs(&self, name: &str, part: &LogPart) -> Result<Process, ClientError> {
+        let url = self.log_url(&["instances", name, "logs", "follow"], part)?;
         Process::connect(self, url, process::Framing::Prefixed).await
     }
 
@@ -163,14 +179,6 @@ impl Client {
     /// Hangs the shell of a persistent terminal up.
     pub async fn close_terminal(&self, name: &str, terminal: &str) -> Result<(), ClientError> {
         self.tell(Method::DELETE, &["instances", name, "terminals", terminal], None::<&()>).await
-    }
-
-    fn with_tail(&self, path: &[&str], tail: Option<u32>) -> Result<Url, ClientError> {
-        let mut url = self.url(path)?;
-        if let Some(lines) = tail {
-            url.query_pairs_mut().append_pair("tail", &lines.to_string());
-        }
-        Ok(url)
     }
 }
 

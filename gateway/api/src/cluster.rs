@@ -18,6 +18,12 @@ pub struct Cluster {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ClusterNode {
     pub name: String,
+    /// The cluster that it is.
+    #[serde(default)]
+    pub cluster: String,
+    /// The pools that it, or a part of its cards, is in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<String>,
     pub state: NodeState,
     /// So many are given out: more than there are where the site shares them.
     pub cpus: f64,

@@ -54,6 +54,8 @@ pub enum Code {
     OverQuota,
     /// The model of graphics processor, or the pool, is not there.
     NotHere,
+    /// The pool is for other kinds of work.
+    PoolTakesOthers,
     WeakPassword,
     WrongState,
     BadBody,
@@ -110,6 +112,7 @@ pub enum Reason {
     TextTooLong,
     EndsBeforeItStarts,
     PriorityOutOfRange,
+    OnlyForTasks,
     SiteNameTooLong,
     ImageEmpty,
     ImageIsAnId,
@@ -123,6 +126,8 @@ pub enum Reason {
     ImageNotOnThisMachine,
     ImageNotSavedForYou,
     ImageBeingSaved,
+    ImageNotFailed,
+    ImageNotWhole,
     ImageNotSaved,
     PasswordTooShort,
     PasswordTooLong,
@@ -137,13 +142,41 @@ pub enum Reason {
     TooManySecretsUsed,
     NotAVariable,
     SecretIsLogin,
+    AppNotStarted,
+    PortOutOfRange,
+    NothingListens,
+    PathTooLong,
+    PathNeedsOneSlash,
+    PathNeedsEscapes,
+    NotAPath,
+    FolderNotAbsolute,
+    FolderTooLong,
+    FolderHasControl,
+    PackagesUnknown,
+    MessageTooLong,
+    ExcludeTooMany,
+    ExcludeNotAbsolute,
+    TerminalNameUnfit,
+    ExecTooLong,
+    KeyIsPrivate,
+    KeyNotOneLine,
+    KeyUnreadable,
+    KeyIsDsa,
+    KeyRsaTooShort,
+    KeyKindUnknown,
+    KeyAlreadyYours,
+    KeyOfAnother,
+    SignatureUnreadable,
+    SignatureOfAnother,
+    ChallengeOver,
+    KeysTooMany,
     /// A reason that this client does not know, from a newer gateway.
     #[serde(other)]
     Unknown,
 }
 
 impl Reason {
-    pub const ALL: [Self; 51] = [
+    pub const ALL: [Self; 82] = [
         Self::Negative,
         Self::CpusTooFew,
         Self::MemoryTooSmall,
@@ -168,6 +201,7 @@ impl Reason {
         Self::TextTooLong,
         Self::EndsBeforeItStarts,
         Self::PriorityOutOfRange,
+        Self::OnlyForTasks,
         Self::SiteNameTooLong,
         Self::ImageEmpty,
         Self::ImageIsAnId,
@@ -181,6 +215,8 @@ impl Reason {
         Self::ImageNotOnThisMachine,
         Self::ImageNotSavedForYou,
         Self::ImageBeingSaved,
+        Self::ImageNotFailed,
+        Self::ImageNotWhole,
         Self::ImageNotSaved,
         Self::PasswordTooShort,
         Self::PasswordTooLong,
@@ -195,6 +231,34 @@ impl Reason {
         Self::TooManySecretsUsed,
         Self::NotAVariable,
         Self::SecretIsLogin,
+        Self::AppNotStarted,
+        Self::PortOutOfRange,
+        Self::NothingListens,
+        Self::PathTooLong,
+        Self::PathNeedsOneSlash,
+        Self::PathNeedsEscapes,
+        Self::NotAPath,
+        Self::FolderNotAbsolute,
+        Self::FolderTooLong,
+        Self::FolderHasControl,
+        Self::PackagesUnknown,
+        Self::MessageTooLong,
+        Self::ExcludeTooMany,
+        Self::ExcludeNotAbsolute,
+        Self::TerminalNameUnfit,
+        Self::ExecTooLong,
+        Self::KeyIsPrivate,
+        Self::KeyNotOneLine,
+        Self::KeyUnreadable,
+        Self::KeyIsDsa,
+        Self::KeyRsaTooShort,
+        Self::KeyKindUnknown,
+        Self::KeyAlreadyYours,
+        Self::KeyOfAnother,
+        Self::SignatureUnreadable,
+        Self::SignatureOfAnother,
+        Self::ChallengeOver,
+        Self::KeysTooMany,
     ];
 
     /// The word as it stands in JSON.
@@ -229,6 +293,7 @@ impl Reason {
             Self::TextTooLong => "it is longer than 16 KiB",
             Self::EndsBeforeItStarts => "it ends before it starts",
             Self::PriorityOutOfRange => "it must be from 1 to 9",
+            Self::OnlyForTasks => "it is only for what a failed task of a job left",
             Self::SiteNameTooLong => "it must be one line of at most 60 characters",
             Self::ImageEmpty | Self::SecretEmpty => "it is empty",
             Self::ImageIsAnId => "it is an image's id; use a name",
@@ -246,9 +311,11 @@ impl Reason {
             }
             Self::ImageNotSavedForYou => "nobody has saved such an image for you",
             Self::ImageBeingSaved => "it is still being saved",
+            Self::ImageNotFailed => "only a save that failed can be tried again",
+            Self::ImageNotWhole => "only an image that is whole can get another name",
             Self::ImageNotSaved => "it was not saved, or is being deleted",
             Self::PasswordTooShort => "it has fewer than 8 characters",
-            Self::PasswordTooLong => "it is longer than 1024 bytes",
+            Self::PasswordTooLong | Self::FolderTooLong => "it is longer than 1024 bytes",
             Self::PasswordUnchanged => "it is the old one",
             Self::SecretTooLong => "it is longer than 12 KiB",
             Self::SecretHasControl => {
@@ -265,6 +332,39 @@ impl Reason {
                 "this is not the name of a variable: use letters, digits and `_`, or use the secret as a file"
             }
             Self::SecretIsLogin => "this secret is the password of a registry, and is given to that alone",
+            Self::AppNotStarted => "Berth does not start it; just open it",
+            Self::PortOutOfRange => "a port is a number from 1 to 65535",
+            Self::NothingListens => "nothing listens there",
+            Self::PathTooLong => "it is longer than 4096 bytes",
+            Self::PathNeedsOneSlash => "it must begin with one `/`",
+            Self::PathNeedsEscapes => {
+                "it holds a letter that has to be escaped, such as a space, `\\` or `#`"
+            }
+            Self::NotAPath => "it is not a path",
+            Self::FolderNotAbsolute => "it must begin with `/`",
+            Self::FolderHasControl => "it holds a control character",
+            Self::PackagesUnknown => {
+                "nobody knows what was installed in it: it was pushed, or is not saved yet"
+            }
+            Self::MessageTooLong => "it is longer than 4096 bytes, or holds a NUL",
+            Self::ExcludeTooMany => "there are more than 64 paths",
+            Self::ExcludeNotAbsolute => "one of them is not an absolute path",
+            Self::TerminalNameUnfit => "use lower-case letters, digits and hyphens, at most 32 of them",
+            Self::ExecTooLong => "the arguments and variables are too long: together at most 256 KiB",
+            Self::KeyIsPrivate => {
+                "this is the private half, which nobody should ever be given; send the public one"
+            }
+            Self::KeyNotOneLine => "send one line as in a file that ends with .pub",
+            Self::KeyUnreadable => "this is not a public key as in a file that ends with .pub",
+            Self::KeyIsDsa => "DSA keys are not safe any more; make an ed25519 one",
+            Self::KeyRsaTooShort => "an RSA key needs 2048 bits or more; better make an ed25519 one",
+            Self::KeyKindUnknown => "keys of this kind are not known here; make an ed25519 one",
+            Self::KeyAlreadyYours => "you have added this key already",
+            Self::KeyOfAnother => "this key is somebody else's",
+            Self::SignatureUnreadable => "this is not a signature as `ssh-keygen -Y sign -n berth` makes it",
+            Self::SignatureOfAnother => "it was not made with this key over the challenge",
+            Self::ChallengeOver => "ask for a new challenge",
+            Self::KeysTooMany => "you have 100 keys already; remove one first",
             Self::Unknown => "it cannot be used",
         }
     }

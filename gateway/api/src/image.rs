@@ -115,7 +115,7 @@ pub enum ImageState {
         total_bytes: Option<u64>,
     },
     Ready,
-    /// Nothing of it is kept; the instance is as it was, and can be saved again.
+    /// Nothing of it is listed; the instance is as it was. The save can be tried again, within a day from what it has made.
     Failed {
         failure: SaveFailure,
         message: String,
@@ -201,6 +201,11 @@ pub struct SaveInstance {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeImage {
+    /// Another name. By the one before it nobody finds the image any more; instances that were made from it go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,6 +216,31 @@ pub struct ChangeImage {
     /// Puts it on the platform's list, or takes it off: for admins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<bool>,
+}
+
+/// The body of a collection: what no image needs is removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CollectImages {
+    /// Only say what would go.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// What was written since so long stays, as a push may still be under way; a day if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older_than_seconds: Option<u64>,
+}
+
+/// What has gone, or would.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CollectedImages {
+    /// In the registry.
+    pub blobs: u64,
+    pub blob_bytes: u64,
+    /// Copies of images that are gone, on the machine itself.
+    pub images: Vec<String>,
+    pub image_bytes: u64,
+    /// Whether the registry is Berth's own. Any other collects its garbage itself.
+    pub own_registry: bool,
 }
 
 /// What a save of an instance would put into an image.

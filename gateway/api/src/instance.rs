@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::{
     id::{InstanceId, JobId},
-    job::QueuePlace,
+    job::{EndCause, QueuePlace},
     name::{InstanceName, Slug, UserName},
     secret::UseSecret,
 };
@@ -36,6 +36,12 @@ pub struct CreateInstance {
     /// The model of graphics processor, by its name or the part of it that people say, such as `3090`; any when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_model: Option<String>,
+    /// Where it is to be; the site's first cluster when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// The pool to take room from; any that takes instances when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// What to run instead of nothing: the instance then ends when this ends.
@@ -63,11 +69,20 @@ pub struct Instance {
     pub gpus: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_model: Option<String>,
+    /// Where it is.
+    #[serde(default)]
+    pub cluster: String,
+    /// The pool that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// The graphics processors that it has, by UUID.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cards: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub command: Vec<String>,
+    /// The secrets that it uses, by name; only its owner sees them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<UseSecret>,
     /// SSH starts it when it is stopped, without asking.
     #[serde(default)]
     pub auto_start: bool,
@@ -81,8 +96,31 @@ pub struct Instance {
     /// The job that it is a task of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobId>,
+    /// When each step of its last start began.
+    #[serde(default)]
+    pub start_times: StartTimes,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
+}
+
+/// When each step of a start began; those that it did not need are absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StartTimes {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub waiting: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub pulling: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub starting: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub running: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub failed: Option<Timestamp>,
 }
 
 /// What should be. Written by users only.
@@ -111,17 +149,44 @@ pub enum Status {
         #[schema(value_type = String, format = DateTime)]
         since: Timestamp,
     },
-    Stopping,
+    Stopping {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_up: Option<HeldUp>,
+    },
     Stopped {
         exit_code: Option<i32>,
     },
     /// Its command ended with exit code 0.
     Succeeded,
     Failed {
+        /// For whoever finds no words for the cause.
         reason: String,
         exit_code: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<EndCause>,
     },
-    Deleting,
+    Deleting {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_up: Option<HeldUp>,
+    },
+}
+
+/// What keeps a stop or a deletion from going on. It goes on by itself once that is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HeldUp {
+    pub reason: HeldUpReason,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldUpReason {
+    /// envd does not answer.
+    ClusterUnreachable,
+    /// envd answers, the container engine does not.
+    EngineUnreachable,
+    /// A try failed, for the reason in the message; the next one comes by itself.
+    Retrying,
 }
 
 /// Why an instance waits.
@@ -187,6 +252,11 @@ impl Action {
 }
 
 impl Status {
+    /// On its way to a stop, with nothing in the way.
+    pub const STOPPING: Self = Self::Stopping { held_up: None };
+    /// On its way out, with nothing in the way.
+    pub const DELETING: Self = Self::Deleting { held_up: None };
+
     /// The word as it stands in JSON.
     pub fn word(&self) -> &'static str {
         match self {
@@ -194,11 +264,11 @@ impl Status {
             Self::Pulling { .. } => "pulling",
             Self::Starting => "starting",
             Self::Running { .. } => "running",
-            Self::Stopping => "stopping",
+            Self::Stopping { .. } => "stopping",
             Self::Stopped { .. } => "stopped",
             Self::Succeeded => "succeeded",
             Self::Failed { .. } => "failed",
-            Self::Deleting => "deleting",
+            Self::Deleting { .. } => "deleting",
         }
     }
 
@@ -208,9 +278,26 @@ impl Status {
             Self::Waiting { .. }
             | Self::Pulling { .. }
             | Self::Starting
-            | Self::Stopping
-            | Self::Deleting => true,
+            | Self::Stopping { .. }
+            | Self::Deleting { .. } => true,
             Self::Running { .. } | Self::Stopped { .. } | Self::Succeeded | Self::Failed { .. } => false,
+        }
+    }
+
+    /// Whether something is in its way: it goes on by itself, and nobody knows when.
+    pub fn is_held_up(&self) -> bool {
+        match self {
+            Self::Waiting { reason, .. } => match reason {
+                WaitReason::ClusterUnreachable | WaitReason::EngineUnreachable | WaitReason::Retrying => true,
+                WaitReason::Queued | WaitReason::StartingUp => false,
+            },
+            Self::Stopping { held_up } | Self::Deleting { held_up } => held_up.is_some(),
+            Self::Pulling { .. }
+            | Self::Starting
+            | Self::Running { .. }
+            | Self::Stopped { .. }
+            | Self::Succeeded
+            | Self::Failed { .. } => false,
         }
     }
 
@@ -218,45 +305,45 @@ impl Status {
     pub fn allows(&self, action: Action) -> bool {
         match action {
             Action::Start => match self {
-                Self::Stopped { .. } | Self::Succeeded | Self::Failed { .. } | Self::Stopping => true,
+                Self::Stopped { .. } | Self::Succeeded | Self::Failed { .. } | Self::Stopping { .. } => true,
                 Self::Waiting { .. }
                 | Self::Pulling { .. }
                 | Self::Starting
                 | Self::Running { .. }
-                | Self::Deleting => false,
+                | Self::Deleting { .. } => false,
             },
             Action::Stop => match self {
                 Self::Waiting { .. } | Self::Pulling { .. } | Self::Starting | Self::Running { .. } => true,
-                Self::Stopping
+                Self::Stopping { .. }
                 | Self::Stopped { .. }
                 | Self::Succeeded
                 | Self::Failed { .. }
-                | Self::Deleting => false,
+                | Self::Deleting { .. } => false,
             },
             Action::Restart | Action::Terminal | Action::Exec | Action::Open => match self {
                 Self::Running { .. } => true,
                 Self::Waiting { .. }
                 | Self::Pulling { .. }
                 | Self::Starting
-                | Self::Stopping
+                | Self::Stopping { .. }
                 | Self::Stopped { .. }
                 | Self::Succeeded
                 | Self::Failed { .. }
-                | Self::Deleting => false,
+                | Self::Deleting { .. } => false,
             },
             Action::Save => match self {
                 Self::Running { .. } | Self::Stopped { .. } | Self::Succeeded | Self::Failed { .. } => true,
                 Self::Waiting { .. }
                 | Self::Pulling { .. }
                 | Self::Starting
-                | Self::Stopping
-                | Self::Deleting => false,
+                | Self::Stopping { .. }
+                | Self::Deleting { .. } => false,
             },
             Action::Logs => match self {
-                Self::Waiting { .. } | Self::Pulling { .. } | Self::Deleting => false,
+                Self::Waiting { .. } | Self::Pulling { .. } | Self::Deleting { .. } => false,
                 Self::Starting
                 | Self::Running { .. }
-                | Self::Stopping
+                | Self::Stopping { .. }
                 | Self::Stopped { .. }
                 | Self::Succeeded
                 | Self::Failed { .. } => true,
@@ -285,11 +372,11 @@ mod tests {
             Status::Pulling { done_bytes: 0, total_bytes: None },
             Status::Starting,
             Status::Running { since },
-            Status::Stopping,
+            Status::STOPPING,
             Status::Stopped { exit_code: None },
             Status::Succeeded,
-            Status::Failed { reason: String::new(), exit_code: None },
-            Status::Deleting,
+            Status::Failed { reason: String::new(), exit_code: None, cause: None },
+            Status::DELETING,
         ];
         let lines: Vec<_> = states
             .iter()

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The body of a submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitJob {
     /// A job file in any of the languages that are known: OpenPAI v1 and v2, DLC parameters, Determined, our own. It is
@@ -26,6 +26,22 @@ pub struct SubmitJob {
     /// A name instead of the file's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Whether the files of a failed task stay to be looked at, instead of what the file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_on_failure: Option<bool>,
+    /// Where it is to run; on the site's first cluster when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// A pool instead of the file's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+}
+
+impl SubmitJob {
+    /// The file as it is.
+    pub fn new(file: impl Into<String>) -> Self {
+        Self { file: file.into(), ..Self::default() }
+    }
 }
 
 /// A job as its owner sees it.
@@ -44,6 +60,14 @@ pub struct Job {
     pub priority: u8,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<String>,
+    /// The workspace that it belongs to, as its file names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// Where it runs.
+    #[serde(default)]
+    pub cluster: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// How long it may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_seconds: Option<u64>,
@@ -146,6 +170,9 @@ pub struct JobEnd {
     pub by: Option<String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// The last that the task wrote which decided it, where it failed; only to its owner.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_lines: Vec<String>,
 }
 
 /// Why something is over.
@@ -167,6 +194,8 @@ pub enum EndCause {
     /// The machine cannot start it.
     CannotStart,
     TimeLimit,
+    /// Nobody used it, and it did nothing, for as long as its file allows.
+    Idle,
     Stopped,
     /// Its name was taken by something else while it waited.
     NameTaken,
@@ -275,6 +304,13 @@ pub enum DryRun {
     Never { reason: QueueReason, params: BTreeMap<String, String> },
 }
 
+impl JobEnd {
+    /// An end of which no more is known.
+    pub fn new(cause: EndCause) -> Self {
+        Self { cause, exit_code: None, task: None, by: None, message: String::new(), last_lines: Vec::new() }
+    }
+}
+
 impl JobAction {
     pub const ALL: [Self; 5] = [Self::Stop, Self::Delete, Self::Rerun, Self::Change, Self::Logs];
 
@@ -282,8 +318,10 @@ impl JobAction {
     pub fn fits(self, status: &Status) -> bool {
         let over = matches!(status, Status::Succeeded | Status::Failed { .. } | Status::Stopped { .. });
         match self {
-            Self::Stop | Self::Change => !over && !matches!(status, Status::Stopping | Status::Deleting),
-            Self::Rerun | Self::Logs => !matches!(status, Status::Deleting),
+            Self::Stop | Self::Change => {
+                !over && !matches!(status, Status::Stopping { .. } | Status::Deleting { .. })
+            }
+            Self::Rerun | Self::Logs => !matches!(status, Status::Deleting { .. }),
             Self::Delete => true,
         }
     }
@@ -309,6 +347,10 @@ pub enum JobEvent {
     Started {
         attempt: u32,
     },
+    /// Its images are fetched. Like the next, it may be missing where that took no time.
+    Pulling {},
+    /// Its containers are made.
+    Creating {},
     /// All its tasks are there, and were told to begin.
     Begun {},
     /// A try has ended and there is another one.

@@ -10,6 +10,12 @@ use crate::{InstanceId, name::UserName};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Node {
     pub name: String,
+    /// The cluster that it is.
+    #[serde(default)]
+    pub cluster: String,
+    /// The pools that it, or a part of its cards, is in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<String>,
     pub state: NodeState,
     pub cpus: f64,
     pub memory_bytes: u64,
@@ -27,6 +33,11 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Gpu {
     pub node: String,
+    #[serde(default)]
+    pub cluster: String,
+    /// The pools that it is in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<String>,
     /// Its number on the node; the UUID is the same also after somebody has moved it.
     pub index: u32,
     pub uuid: String,

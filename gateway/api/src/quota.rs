@@ -36,6 +36,9 @@ pub struct QuotaLimits {
     /// Jobs that run at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<u64>,
+    /// What images take in the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_bytes: Option<u64>,
 }
 
 /// Limits that hold until a time. What is absent is as it always is.
@@ -52,12 +55,15 @@ pub struct QuotaRaise {
 pub struct OwnQuota {
     pub user: QuotaStanding,
     pub group: QuotaStanding,
+    /// The shares of the site that have limits; everyone's together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<QuotaStanding>,
 }
 
 /// How much of a quota is used.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct QuotaStanding {
-    /// The user's or the group's.
+    /// The user's, the group's or the share's.
     pub name: String,
     /// Those that hold now, with what is raised for a while.
     pub limits: QuotaLimits,
@@ -81,4 +87,6 @@ pub struct QuotaUse {
     pub gpus_by_model: BTreeMap<String, u64>,
     pub instances: u64,
     pub jobs: u64,
+    #[serde(default)]
+    pub image_bytes: u64,
 }

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::name::{GroupName, UserName};
+use crate::{
+    name::{GroupName, UserName},
+    words::Language,
+};
 
 /// The longest password that is looked at: hashing a longer one would be a way to burn the server's time.
 pub const PASSWORD_MAX_BYTES: usize = 1024;
@@ -130,6 +133,18 @@ pub struct Me {
     pub group: GroupName,
     /// True while the password is one that somebody else has seen.
     pub must_change_password: bool,
+    /// The language that they have chosen; what is said to them outside the console is in it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+}
+
+/// The body of a choice of language.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetLanguage {
+    /// Absent: that of the browser or the terminal.
+    #[serde(default)]
+    pub language: Option<Language>,
 }
 
 /// The body of a change of password.

@@ -27,7 +27,7 @@ pub struct Sample {
     pub gpu_memory_bytes: Option<u64>,
 }
 
-/// What somebody has held, of one model of graphics processor or of none.
+/// What somebody has held, of one model of graphics processor or of none; and what their images take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Usage {
     pub user: UserName,
@@ -41,4 +41,8 @@ pub struct Usage {
     pub cpu_hours: f64,
     /// How often something was started.
     pub starts: u64,
+    /// What the user's images take in the registry now, saved and pushed ones alike; a layer that several have counts
+    /// once. Only where `gpu_model` is absent, so that a sum over all counts it once.
+    #[serde(default)]
+    pub image_bytes: u64,
 }

@@ -1,23 +1,125 @@
-//! The sentences about places in the line, for every program that tells people why something waits.
+//! The sentences about places in the line, what holds things up and what went wrong, for every program that tells
+//! people why.
+
+mod problem;
 
 use std::collections::BTreeMap;
 
-use crate::job::{QueuePlace, QueueReason};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{
+    instance::{HeldUp, HeldUpReason},
+    job::{EndCause, QueuePlace, QueueReason},
+};
 
 /// The language to speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum Language {
+    #[serde(rename = "en")]
     English,
+    #[serde(rename = "zh-CN")]
     Chinese,
 }
 use Language::{Chinese, English};
 
 impl Language {
-    fn pick(self, english: &'static str, chinese: &'static str) -> &'static str {
+    /// Its tag, as the console and browsers have it.
+    pub fn tag(self) -> &'static str {
+        self.pick("en", "zh-CN")
+    }
+
+    /// The language that a tag such as `zh-Hans-CN` or `en-GB` names, if it is one of these.
+    pub fn named(tag: &str) -> Option<Self> {
+        let is = |language: &str| tag.get(..2).is_some_and(|start| start.eq_ignore_ascii_case(language));
+        if is("zh") { Some(Chinese) } else { is("en").then_some(English) }
+    }
+
+    /// The one of two texts that is in this language.
+    pub fn pick(self, english: &'static str, chinese: &'static str) -> &'static str {
         match self {
             English => english,
             Chinese => chinese,
         }
+    }
+
+    /// Why a stop or a deletion does not go on.
+    pub fn held_up(self, held_up: &HeldUp) -> String {
+        let (why, when) = match held_up.reason {
+            HeldUpReason::ClusterUnreachable => {
+                (self.pick("the cluster does not answer", "集群没有响应"), self.once_it_does())
+            }
+            HeldUpReason::EngineUnreachable => {
+                (self.pick("the container engine does not answer", "容器引擎没有响应"), self.once_it_does())
+            }
+            HeldUpReason::Retrying => (
+                self.pick("a try failed", "一次尝试失败"),
+                self.pick("the next one comes by itself", "将自动重试"),
+            ),
+        };
+        let both = match self {
+            English => format!("{why}; {when}"),
+            Chinese => format!("{why}，{when}"),
+        };
+        match held_up.reason {
+            HeldUpReason::Retrying => self.with_cause(&both, &held_up.message),
+            HeldUpReason::ClusterUnreachable | HeldUpReason::EngineUnreachable => both,
+        }
+    }
+
+    /// Why something ended; empty where its state says all.
+    pub fn cause(self, cause: EndCause, exit_code: Option<i32>, message: &str) -> String {
+        let code = exit_code.unwrap_or_default();
+        match (self, cause) {
+            (_, EndCause::Succeeded | EndCause::Stopped) => String::new(),
+            (English, EndCause::ExitCode) => format!("exit code {code}"),
+            (Chinese, EndCause::ExitCode) => format!("退出码 {code}"),
+            (English, EndCause::Signal) => format!("ended by signal {}", code - 128),
+            (Chinese, EndCause::Signal) => format!("被信号 {} 终止", code - 128),
+            (_, EndCause::OutOfMemory) => self
+                .pick(
+                    "it needed more memory than it asked for; ask for more",
+                    "内存不足被终止，请申请更多内存",
+                )
+                .to_owned(),
+            (_, EndCause::TimeLimit) => self.pick("its time was over", "已到运行时长上限").to_owned(),
+            (_, EndCause::Idle) => {
+                self.pick("nobody used it for as long as it allows", "闲置时间已到上限").to_owned()
+            }
+            (_, EndCause::Lost) => self
+                .pick("its container is gone, as after a restart of the machine", "容器已丢失，例如节点重启")
+                .to_owned(),
+            (_, EndCause::NameTaken) => {
+                self.pick("the name of a task was taken meanwhile", "子任务的名称已被占用").to_owned()
+            }
+            (_, EndCause::OverDiskLimit) => {
+                self.pick("its files took more room than they may", "文件超过磁盘上限").to_owned()
+            }
+            (English, EndCause::Image | EndCause::CannotStart) => message.to_owned(),
+            (Chinese, EndCause::Image) => format!("无法获取镜像：{message}"),
+            (Chinese, EndCause::CannotStart) => format!("无法启动：{message}"),
+        }
+    }
+
+    /// Why an instance failed: `reason` is English, and says more than its cause.
+    pub fn failure(self, reason: &str, exit_code: Option<i32>, cause: Option<EndCause>) -> String {
+        match (self, cause) {
+            (Chinese, Some(cause)) => self.cause(cause, exit_code, reason),
+            (English, _) | (Chinese, None) => reason.to_owned(),
+        }
+    }
+
+    /// A sentence, and what the machine said.
+    pub fn with_cause(self, sentence: &str, cause: &str) -> String {
+        match self {
+            _ if cause.is_empty() => sentence.to_owned(),
+            English => format!("{sentence} ({cause})"),
+            Chinese => format!("{sentence}（{cause}）"),
+        }
+    }
+
+    fn once_it_does(self) -> &'static str {
+        self.pick("it goes on by itself once it does", "恢复后自动继续")
     }
 
     /// Where in the line something is, why it waits, and what would help.
@@ -96,6 +198,26 @@ impl Language {
                 param("wanted")
             ),
             (_, QueueReason::NotReady) => self.pick("the machine is not ready", "节点尚未就绪").to_owned(),
+            (English, QueueReason::Never) if params.contains_key("kinds") => {
+                format!("pool `{}` takes only {}", param("pool"), self.kinds(&param("kinds")))
+            }
+            (Chinese, QueueReason::Never) if params.contains_key("kinds") => {
+                format!("资源池 `{}` 只接受{}", param("pool"), self.kinds(&param("kinds")))
+            }
+            (English, QueueReason::Never) if params.contains_key("known") => {
+                let (what, name) = match params.get("pool") {
+                    Some(pool) => ("pool", pool.clone()),
+                    None => ("GPU type", param("model")),
+                };
+                format!("there is no {what} `{name}` there; there is {}", param("known"))
+            }
+            (Chinese, QueueReason::Never) if params.contains_key("known") => {
+                let (what, name) = match params.get("pool") {
+                    Some(pool) => ("资源池", pool.clone()),
+                    None => ("GPU 型号", param("model")),
+                };
+                format!("没有{what} `{name}`，现有：{}", param("known"))
+            }
             (English, QueueReason::Never) => match param("largest").as_str() {
                 "" => "no machine can take it".to_owned(),
                 largest => {
@@ -107,6 +229,18 @@ impl Language {
                 largest => format!("{}需要 {}，最大的节点只有 {largest}", resource(), param("wanted")),
             },
         }
+    }
+
+    /// Kinds of work by the words that the API has for them, `instance,job`.
+    pub fn kinds(self, words: &str) -> String {
+        let kind = |word: &str| match word {
+            "instance" => self.pick("instances", "实例").to_owned(),
+            "job" => self.pick("jobs", "任务").to_owned(),
+            "debug" => self.pick("failed tasks that are looked at", "失败任务的调试").to_owned(),
+            other => other.to_owned(),
+        };
+        let all: Vec<_> = words.split(',').map(kind).collect();
+        all.join(self.pick(" and ", "和"))
     }
 
     /// A resource by the word that the API has for it.

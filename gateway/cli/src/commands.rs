@@ -55,7 +55,9 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Create(arguments) => create::create(arguments, &session()?).await,
         Command::Ls(arguments) => list::ls(&arguments, &session()?).await,
         Command::Show(arguments) => list::show(&arguments, &session()?).await,
-        Command::Start(names) => lifecycle::run(lifecycle::Verb::Start, &names, &session()?).await,
+        Command::Start(lifecycle::Start { names, gpus }) => {
+            lifecycle::run(lifecycle::Verb::Start { gpus }, &names, &session()?).await
+        }
         Command::Stop(names) => lifecycle::run(lifecycle::Verb::Stop, &names, &session()?).await,
         Command::Restart(names) => lifecycle::run(lifecycle::Verb::Restart, &names, &session()?).await,
         Command::Rm(names) => lifecycle::run(lifecycle::Verb::Remove, &names, &session()?).await,

@@ -2,7 +2,7 @@
 //!
 //! It knows the public contract (`gateway-api`), job files (`jobfile`), and nothing of the gateway's inside. Data goes to standard output,
 //! everything that is said about it to standard error, so that pipes stay clean. Every sentence of its own lives in
-//! [`words`], in English and Chinese; the help is English.
+//! [`words`], in English and Chinese; the help is written at the commands and translated there.
 
 mod amount;
 mod attach;
@@ -18,7 +18,7 @@ mod words;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
 
 use crate::{failure::Status, words::Words};
 
@@ -73,7 +73,7 @@ enum Command {
     #[command(visible_alias = "inspect")]
     Show(commands::list::Show),
     /// Start stopped instances; their files are as they were
-    Start(commands::lifecycle::Names),
+    Start(commands::lifecycle::Start),
     /// Stop instances, whose files stay, and jobs
     Stop(commands::lifecycle::Names),
     /// Stop and start instances
@@ -171,9 +171,25 @@ enum Command {
     Version,
 }
 
+/// The command line, or the end of the process: help was asked for, or it is wrong.
+fn read(words: Words) -> Cli {
+    if words.is_english() {
+        return Cli::parse();
+    }
+    let read = words::help::in_chinese(Cli::command()).try_get_matches();
+    let cli = read.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+    cli.unwrap_or_else(|error| {
+        if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            output::say(&words::help::mistake(&error));
+            std::process::exit(error.exit_code());
+        }
+        error.exit()
+    })
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
     let words = Words::from_environment();
+    let cli = read(words);
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failure::report(&error.into(), words, Status::FAILED).into(),

@@ -42,12 +42,28 @@ pub(crate) fn table<const COLUMNS: usize>(
     titles: [Title; COLUMNS],
     rows: impl IntoIterator<Item = [String; COLUMNS]>,
 ) -> String {
+    table_with(words, titles, rows.into_iter().map(|row| (row, Vec::new())), &[])
+}
+
+/// The same with columns at its end that not every site has.
+pub(crate) fn table_with<const COLUMNS: usize>(
+    words: Words,
+    titles: [Title; COLUMNS],
+    rows: impl IntoIterator<Item = ([String; COLUMNS], Vec<String>)>,
+    more: &[Title],
+) -> String {
     let mut table = plain_table();
-    table.set_header(titles.map(|title| Cell::new(words.title(title))));
-    for row in rows {
-        table.add_row(row.map(|text| Cell::new(printable(&text))));
+    table.set_header(titles.iter().chain(more).map(|title| Cell::new(words.title(*title))));
+    for (row, more) in rows {
+        table.add_row(row.into_iter().chain(more).map(|text| Cell::new(printable(&text))));
     }
     trimmed(&mut table)
+}
+
+/// A column of clusters, where the rows are of several.
+pub(crate) fn cluster_column<'a>(clusters: impl Iterator<Item = &'a str>) -> &'static [Title] {
+    let all: std::collections::BTreeSet<_> = clusters.collect();
+    if all.len() > 1 { &[Title::Cluster] } else { &[] }
 }
 
 /// Titles on the left, values on the right.

@@ -4,6 +4,8 @@
 //! for things are those of the console's glossary. What the gateway says is translated by its code ([`problem`]).
 
 pub(crate) mod doctor;
+pub(crate) mod help;
+mod help_table;
 mod images;
 mod jobfile;
 mod jobs;
@@ -35,6 +37,10 @@ impl Words {
             .into_iter()
             .find_map(|name| env::var(name).ok().filter(|value| !value.is_empty()));
         Self::new(language(first.as_deref()))
+    }
+
+    pub(crate) fn is_english(self) -> bool {
+        self.0 == English
     }
 
     fn pick(self, english: &'static str, chinese: &'static str) -> &'static str {

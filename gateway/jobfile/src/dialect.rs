@@ -67,6 +67,7 @@ impl JobSpec {
             purpose: Purpose::Batch,
             share: None,
             workspace: None,
+            cluster: None,
             pool: None,
             gpu_model: None,
             priority: None,
@@ -121,10 +122,15 @@ fn image(field: &Field<'_>, fields: &Fields<'_>) -> Option<String> {
 
 /// A share of the cluster; one that the site does not have is refused.
 fn share(field: &Field<'_>, fields: &Fields<'_>) -> Option<String> {
+    one_of(field, fields.context().site.shares.as_deref())
+}
+
+/// The name of something that the site has; another one is refused, where it is known what there is.
+fn one_of(field: &Field<'_>, known: Option<&[String]>) -> Option<String> {
     let name = field.optional()?;
-    match &fields.context().site.shares {
-        Some(shares) if !shares.contains(&name) => {
-            field.error(Code::UnknownValue, [("value", name), ("known", shares.join(", "))]);
+    match known {
+        Some(known) if !known.contains(&name) => {
+            field.error(Code::UnknownValue, [("value", name), ("known", known.join(", "))]);
             None
         }
         Some(_) | None => Some(name),
@@ -279,7 +285,8 @@ fn duration(field: &Field<'_>, unit: Duration) -> Option<Duration> {
     found
 }
 
-fn parse_duration(text: &str, bare: Duration) -> Option<Duration> {
+/// A time as people write it: `1h30m`, `90s`; a bare number counts in `bare`.
+pub fn parse_duration(text: &str, bare: Duration) -> Option<Duration> {
     let mut rest = text;
     let mut sum = Duration::ZERO;
     while !rest.is_empty() {

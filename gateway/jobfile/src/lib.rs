@@ -18,6 +18,7 @@ mod tree;
 pub mod variables;
 mod writer;
 
+pub use dialect::parse_duration;
 pub use note::{Code, Level, Note, Place};
 pub use spec::{Dialect, JobSpec, Site};
 pub use tree::LARGEST_BYTES;

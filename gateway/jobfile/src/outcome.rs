@@ -149,6 +149,26 @@ pub fn retry(dialect: Dialect, retries: Retries, tries: Tries, verdict: Verdict)
     }
 }
 
+/// Whether a task alone is run again after an end with `exit_code`, as long as its tries last. One that is not to be
+/// tried again by itself never is: what its end means is the job's affair.
+pub fn task_retry(
+    dialect: Dialect,
+    purpose: Purpose,
+    retries: Retries,
+    exit_code: i32,
+    out_of_memory: bool,
+) -> Next {
+    if retries == Retries::UpTo(0) {
+        return Next::Over;
+    }
+    let verdict = match task_end(purpose, exit_code, out_of_memory) {
+        Task::Going | Task::Stopped => return Next::Over,
+        Task::Succeeded => Verdict::Succeeded { by: None },
+        Task::Failed { exit_code } => Verdict::Failed { role: 0, task: 0, exit_code },
+    };
+    retry(dialect, retries, Tries::default(), verdict)
+}
+
 /// Whose fault `exit_code` is.
 pub fn behaviour(exit_code: i32) -> Behaviour {
     match exit_code {

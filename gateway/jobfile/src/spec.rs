@@ -42,6 +42,9 @@ pub struct JobSpec {
     pub share: Option<String>,
     /// DLC's workspace.
     pub workspace: Option<String>,
+    /// The cluster that it is to run on, of those that a site has.
+    #[serde(default)]
+    pub cluster: Option<String>,
     /// The machines it may use.
     pub pool: Option<String>,
     /// The model of graphics processor, `None` for any.
@@ -183,6 +186,9 @@ pub struct Site {
     pub registries: BTreeMap<String, String>,
     /// The shares that may be named.
     pub shares: Option<Vec<String>>,
+    /// The clusters that may be named.
+    #[serde(default)]
+    pub clusters: Option<Vec<String>>,
     /// What comes with a graphics processor where a file asks for nothing else; a task without one gets it once.
     pub with_each_gpu: Accompaniment,
 }
@@ -311,6 +317,7 @@ impl Default for Site {
             storages: None,
             registries: BTreeMap::new(),
             shares: None,
+            clusters: None,
             with_each_gpu: Accompaniment { cpus: 4.0, memory_mib: 16 << 10 },
         }
     }

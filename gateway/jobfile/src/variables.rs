@@ -22,6 +22,8 @@ const TENSORFLOW_PORT: u16 = 2222;
 const HOME: &str = "/userhome";
 /// How OpenPAI's own files name the job in a path.
 const JOB_NAME: &str = "jobName";
+/// How Determined's name their user in a path.
+const DETERMINED_USER: [&str; 2] = ["DET_USER", "AGENT_USER"];
 const DETERMINED_WORK_DIR: &str = "/run/determined/workdir";
 
 /// Where a job's tasks are.
@@ -116,6 +118,9 @@ pub fn known_before(spec: &JobSpec, user: &str, job: &str) -> Variables {
     Job { spec, placement: &placement, me: Me { role: 0, task: 0 } }.about_the_job(&mut all);
     all.0.retain(|name, _| KNOWN.contains(&name.as_str()));
     all.0.insert(JOB_NAME.to_owned(), job.to_owned());
+    if spec.dialect == Dialect::Determined {
+        all.0.extend(DETERMINED_USER.map(|name| (name.to_owned(), user.to_owned())));
+    }
     all.0
 }
 
@@ -135,7 +140,8 @@ pub fn expand(text: &str, values: &Variables) -> String {
             let name = &after[..letters.unwrap_or(after.len())];
             (name, name.len() + 1)
         };
-        if let Some(value) = values.get(name).filter(|_| name.starts_with("PAI_") || name == JOB_NAME) {
+        let is_ours = name.starts_with("PAI_") || name == JOB_NAME || DETERMINED_USER.contains(&name);
+        if let Some(value) = values.get(name).filter(|_| is_ours) {
             done.push_str(value);
             rest = &from[length..];
         } else {

@@ -26,6 +26,7 @@ pub fn write(spec: &JobSpec) -> String {
     }
     out.optional(0, "share", spec.share.as_deref());
     out.optional(0, "workspace", spec.workspace.as_deref());
+    out.optional(0, "cluster", spec.cluster.as_deref());
     out.optional(0, "pool", spec.pool.as_deref());
     out.optional(0, "gpu_model", spec.gpu_model.as_deref());
     if let Some(priority) = spec.priority {

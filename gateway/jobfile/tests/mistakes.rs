@@ -102,6 +102,9 @@ fn openpai_v1() {
     check("\"cpuNumber\": 1", "\"cpuNumber\": 0", Code::OutOfRange, "/taskRoles/0/cpuNumber", 8);
     check("\"cpuNumber\": 1", "\"cpuNumber\": 1.5", Code::WrongType, "/taskRoles/0/cpuNumber", 8);
     check("1024", "99", Code::OutOfRange, "/taskRoles/0/memoryMB", 9);
+    check("1024", "\"much\"", Code::WrongType, "/taskRoles/0/memoryMB", 9);
+    check("1024", "1024, \"shmMB\": -1", Code::OutOfRange, "/taskRoles/0/shmMB", 9);
+    check("\"name\": \"main\",", "", Code::Missing, "/taskRoles/0/name", 5);
     check("1024", "1024, \"gpuNumber\": -1", Code::OutOfRange, "/taskRoles/0/gpuNumber", 9);
     check("1024", "1024, \"shmMB\": 2048", Code::ShmAboveMemory, "/taskRoles/0/shmMB", 9);
     check("1024", "1024, \"minFailedTaskCount\": 0", Code::OutOfRange, "/taskRoles/0/minFailedTaskCount", 9);
@@ -135,6 +138,10 @@ fn openpai_v1() {
         check("\"image\": \"ubuntu:22.04\"", &with(field), code, pointer, 3);
     };
     top("\"retryCount\": -1", Code::OutOfRange, "/retryCount");
+    top("\"retryCount\": 1.5", Code::WrongType, "/retryCount");
+    top("\"gpuType\": [\"P100\"]", Code::WrongType, "/gpuType");
+    top("\"codeDir\": \"/etc\"", Code::OutsideStorage, "/codeDir");
+    top("\"outputDir\": \"relative\"", Code::OutsideStorage, "/outputDir");
     top("\"codeDir\": \"hdfs://10.0.0.1:9000/a\"", Code::Hdfs, "/codeDir");
     top("\"dataDir\": \"hdfs://10.0.0.1:9000/a\"", Code::Hdfs, "/dataDir");
     top("\"outputDir\": \"hdfs://10.0.0.1:9000/a\"", Code::Hdfs, "/outputDir");

@@ -112,6 +112,7 @@ fn job() -> impl Strategy<Value = JobSpec> {
                 purpose: if only_waits { Purpose::Interactive } else { Purpose::Batch },
                 share: None,
                 workspace: None,
+                cluster: read_only.then(|| "annex".to_owned()),
                 pool: None,
                 gpu_model: None,
                 priority: Some(3),

@@ -45,9 +45,8 @@ fn situation() -> Situation {
     };
     let node = |number: u32| Node {
         name: format!("node-{number}"),
+        cluster: "lab".to_owned(),
         ready: true,
-        pools: ["main".to_owned()].into(),
-        kinds: [Kind::Instance, Kind::Job].into(),
         cpus_milli: 96_000,
         memory_mib: 512 << 10,
         cards: (0..8)
@@ -80,6 +79,7 @@ fn situation() -> Situation {
         user: format!("user-{}", next(50)),
         group: format!("group-{}", next(10)),
         share: None,
+        cluster: "lab".to_owned(),
         priority: u8::try_from(1 + next(9)).unwrap_or(1),
         submitted: Timestamp::UNIX_EPOCH + Duration::from_secs(number.into()),
         tasks: vec![Need {
@@ -100,6 +100,7 @@ fn situation() -> Situation {
     Situation {
         now: Timestamp::UNIX_EPOCH + Duration::from_secs(20_000),
         rules: Rules { ageing: Some(Duration::from_hours(1)) },
+        pools: Vec::new(),
         nodes: (0..NODES).map(node).collect(),
         running: (0..NODES * 7).map(running).collect(),
         waiting,

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::{
     decision::{Reason, Resource},
     room::Cluster,
-    situation::{Allowance, Kind, Limits, Need, Owner, Running, Work},
+    situation::{Allowance, Kind, Need, Owner, Running, Work},
 };
 
 /// Who holds how much, and which allowances are kept for somebody.
@@ -202,16 +202,9 @@ fn wants(kind: Kind, tasks: &[Need], model: Option<usize>) -> Wants {
 
 /// The limits in force at `now`, by the number of the resource.
 fn limits(allowance: &Allowance, now: Timestamp, models: &[&str]) -> Vec<Option<u64>> {
-    let raise = allowance.raise.as_ref().filter(|raise| now < raise.until).map(|raise| &raise.limits);
-    let pick = |of: &dyn Fn(&Limits) -> Option<u64>| raise.and_then(of).or_else(|| of(&allowance.limits));
-    let mut all = vec![
-        pick(&|limits| limits.cpus_milli),
-        pick(&|limits| limits.memory_mib),
-        pick(&|limits| limits.gpus),
-        pick(&|limits| limits.instances),
-        pick(&|limits| limits.jobs),
-        pick(&|limits| limits.tasks),
-    ];
-    all.extend(models.iter().map(|model| pick(&|limits| limits.gpus_by_model.get(*model).copied())));
+    let limits = allowance.in_force(now);
+    let mut all =
+        vec![limits.cpus_milli, limits.memory_mib, limits.gpus, limits.instances, limits.jobs, limits.tasks];
+    all.extend(models.iter().map(|model| limits.gpus_by_model.get(*model).copied()));
     all
 }

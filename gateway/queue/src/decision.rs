@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::situation::{Owner, Placed};
+use crate::situation::{Kind, Owner, Placed};
 
 /// What becomes of a work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,10 +69,15 @@ pub enum Impossible {
         model: String,
         known: Vec<String>,
     },
-    /// No machine is in that pool, or none of them is for this kind of work.
+    /// The cluster has no such pool.
     NoSuchPool {
-        pool: Option<String>,
+        pool: String,
         known: Vec<String>,
+    },
+    /// The pool is for other kinds of work.
+    NotForKind {
+        pool: String,
+        kinds: Vec<Kind>,
     },
     /// There is no task in it.
     Nothing,

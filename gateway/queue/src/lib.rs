@@ -20,6 +20,10 @@
 //! - **Allowances**: work over the allowance of its user, group or share waits and does not stop others, but those of
 //!   the same owner who are behind it do not get what it waits for. Work that is larger than the whole allowance waits
 //!   and holds nothing.
+//! - **Clusters**: a work stays within the one that it names. Each cluster has a head of its own, so that no line waits
+//!   for another; order, and what owners may hold, are common to all.
+//! - **Pools**: a pool is the cards of some models, or whole machines, for some kinds of work. Who names a pool gets what
+//!   is in it; who names none gets what is in no pool, or in one that takes its kind.
 //! - **Never**: what would not fit into the empty cluster is told so at once, with the largest that would.
 //! - Machines that are not ready are nobody's room. Work that only they could take waits, and holds nothing.
 //!
@@ -33,11 +37,12 @@ mod decide;
 mod decision;
 mod line;
 mod room;
+mod scope;
 mod situation;
 
 pub use decide::{decide, decide_for};
 pub use decision::{Decision, Impossible, Less, Outcome, Reason, Resource};
 pub use situation::{
-    Allowance, Card, Kind, Limits, Need, Node, Owner, PRIORITY_MAX, PRIORITY_MIN, Placed, Raise, Rules,
+    Allowance, Card, Kind, Limits, Need, Node, Owner, PRIORITY_MAX, PRIORITY_MIN, Placed, Pool, Raise, Rules,
     Running, Situation, Work,
 };

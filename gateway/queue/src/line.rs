@@ -1,9 +1,6 @@
 //! Working through the line: one work after the other, each with what those before it left.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    rc::Rc,
-};
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 
@@ -11,7 +8,8 @@ use crate::{
     allowance::Ledger,
     decision::{Impossible, Less, Reason, Resource},
     room::{Cluster, Places, Room, Shape},
-    situation::{Kind, Need, Placed, Running, Situation, Work},
+    scope::{Scope, Scopes},
+    situation::{Need, Placed, Running, Situation, Work},
 };
 
 /// What those who were decided on left for the rest.
@@ -28,16 +26,17 @@ pub(crate) struct Line<'a> {
     whole: Room,
     /// What nobody holds.
     free: Room,
-    /// What of it is not kept for the head.
+    /// What of it is not kept for a head.
     spare: Room,
-    head: Option<Head>,
+    /// By cluster.
+    heads: HashMap<&'a str, Head>,
     /// Cards that are given by now, by machine.
     taken: HashSet<(usize, &'a str)>,
     /// Shapes that found no place: room only shrinks while deciding.
     hopeless: HashSet<Shape>,
     hopeless_beside: HashSet<Shape>,
     possible: HashMap<Shape, Result<Vec<usize>, Impossible>>,
-    eligible: HashMap<(Kind, Option<String>, bool), Rc<[usize]>>,
+    scopes: Scopes<'a>,
 }
 
 #[derive(Debug)]
@@ -80,19 +79,20 @@ impl<'a> Line<'a> {
             sequence: situation.running.iter().map(|running| running.sequence).max().unwrap_or(0),
             whole,
             free,
-            head: None,
+            heads: HashMap::new(),
             taken,
             hopeless: HashSet::new(),
             hopeless_beside: HashSet::new(),
             possible: HashMap::new(),
-            eligible: HashMap::new(),
+            scopes: Scopes::new(&situation.pools),
         }
     }
 
     /// Decides on the next work.
-    pub(crate) fn next(&mut self, work: &Work) -> Step {
-        let shape = self.shape(work);
-        let models = match self.possible(work, &shape) {
+    pub(crate) fn next(&mut self, work: &'a Work) -> Step {
+        let scope = self.scopes.of(work, &self.cluster);
+        let shape = self.shape(work, &scope);
+        let models = match self.possible(work, &shape, &scope) {
             Ok(models) => models,
             Err(impossible) => return Step::Never(impossible),
         };
@@ -100,122 +100,128 @@ impl<'a> Line<'a> {
             Ok(shape) => shape,
             Err(reason) => return Step::Wait { reason, starts_by: None },
         };
-        let nodes = self.nodes_for(work, true);
-        let within_limit = match (&self.head, work.longest) {
+        let nodes = &scope.ready;
+        let head = self.heads.get(work.cluster.as_str());
+        let (has_head, within_limit) = match (head, work.longest) {
             (Some(Head { starts_by: Some(due), .. }), Some(longest)) => {
-                self.now.checked_add(longest).is_ok_and(|end| end <= *due)
+                (true, self.now.checked_add(longest).is_ok_and(|end| end <= *due))
             }
-            _ => false,
+            _ => (head.is_some(), false),
         };
-        let found = if within_limit || self.head.is_none() {
-            self.find(&shape, &nodes, true)
-        } else {
-            self.find(&shape, &nodes, false)
-        };
+        let found = self.find(&shape, nodes, within_limit || !has_head);
         if let Some(places) = found {
             return Step::Start(self.start(work, &shape, &places));
         }
-        let fits = self.head.is_some() && self.find(&shape, &nodes, true).is_some();
-        let reason = match &self.head {
+        let fits = has_head && self.fits(&shape, nodes, true);
+        let reason = match self.heads.get(work.cluster.as_str()) {
             Some(head) if fits => Reason::Behind { id: head.id.clone() },
-            Some(_) | None => self.no_room(&shape, &nodes),
+            Some(_) | None => self.no_room(&shape, &scope),
         };
         let mut starts_by = None;
-        if self.head.is_none() {
-            starts_by = self.keep_room_for(work, &shape, &nodes);
+        if !has_head {
+            starts_by = self.keep_room_for(work, &shape, nodes);
         }
         Step::Wait { reason, starts_by }
     }
 
     /// What of `work` would start now, if it asked for fewer cards. Asked once everything is decided.
-    pub(crate) fn less(&mut self, work: &Work) -> Option<Less> {
+    pub(crate) fn less(&mut self, work: &'a Work) -> Option<Less> {
         let most = work.tasks.iter().map(|need| need.gpus).max().filter(|most| *most > 0)?;
-        let nodes = self.nodes_for(work, true);
-        let is_head = self.head.as_ref().is_some_and(|head| head.id == work.id);
-        let whole = self.shape(work);
+        let scope = self.scopes.of(work, &self.cluster);
+        let nodes = &scope.ready;
+        let is_head = self.heads.get(work.cluster.as_str()).is_some_and(|head| head.id == work.id);
+        let whole = self.shape(work, &scope);
         let free = whole.models.iter().map(|&model| self.free.most(model)).max().unwrap_or(0);
         for gpus_per_task in (0..most.min(free.saturating_add(1))).rev() {
             let capped = |need: &Need| Need { gpus: need.gpus.min(gpus_per_task), ..*need };
             let tasks: Vec<Need> = work.tasks.iter().map(capped).collect();
             let models = if gpus_per_task == 0 { Vec::new() } else { whole.models.clone() };
-            let shape = Shape { tasks, models, kind: work.kind, pool: work.pool.clone() };
+            let shape = Shape { tasks, models, scope: scope.number };
             // The head's own part is set aside for it already.
             let models = if is_head { Some(shape.models.clone()) } else { self.allowed_models(work, &shape) };
             let Some(models) = models else { continue };
-            if self.find(&Shape { models, ..shape }, &nodes, is_head).is_some() {
+            if self.fits(&Shape { models, ..shape }, nodes, is_head) {
                 return Some(Less { gpus_per_task });
             }
         }
         None
     }
 
-    fn nodes_for(&mut self, work: &Work, ready_only: bool) -> Rc<[usize]> {
-        let key = (work.kind, work.pool.clone(), ready_only);
-        let found = || self.cluster.eligible(work.kind, work.pool.as_deref(), ready_only).into();
-        Rc::clone(self.eligible.entry(key).or_insert_with(found))
-    }
-
-    fn shape(&self, work: &Work) -> Shape {
+    fn shape(&self, work: &Work, scope: &Scope) -> Shape {
         let models = match &work.model {
             _ if work.gpus() == 0 => Vec::new(),
-            Some(model) => self.cluster.model(model).into_iter().collect(),
-            None => (0..self.cluster.models.len()).collect(),
+            Some(model) => {
+                self.cluster.model(model).filter(|model| scope.models.contains(model)).into_iter().collect()
+            }
+            None => scope.models.clone(),
         };
-        Shape { tasks: work.tasks.clone(), models, kind: work.kind, pool: work.pool.clone() }
+        Shape { tasks: work.tasks.clone(), models, scope: scope.number }
     }
 
     // === never ===
 
     /// The models with which the work would fit into the empty cluster, or why there is none.
-    fn possible(&mut self, work: &Work, shape: &Shape) -> Result<Vec<usize>, Impossible> {
-        // One task is quicker looked at than remembered; and a model that nobody has is not in the shape.
-        let several = shape.tasks.iter().map(|need| need.count).sum::<u32>() > 1;
+    fn possible(&mut self, work: &Work, shape: &Shape, scope: &Scope) -> Result<Vec<usize>, Impossible> {
+        // One size of task is quicker looked at than remembered; and a model that nobody has is not in the shape.
+        let several = shape.only().is_none();
         if !several || (work.gpus() > 0 && shape.models.is_empty()) {
-            return self.possible_anew(work, shape);
+            return self.possible_anew(work, shape, scope);
         }
         if let Some(known) = self.possible.get(shape) {
             return known.clone();
         }
-        let answer = self.possible_anew(work, shape);
+        let answer = self.possible_anew(work, shape, scope);
         self.possible.insert(shape.clone(), answer.clone());
         answer
     }
 
-    fn possible_anew(&mut self, work: &Work, shape: &Shape) -> Result<Vec<usize>, Impossible> {
+    fn possible_anew(&mut self, work: &Work, shape: &Shape, scope: &Scope) -> Result<Vec<usize>, Impossible> {
         let tasks: u64 = shape.tasks.iter().map(|need| u64::from(need.count)).sum();
         if tasks == 0 {
             return Err(Impossible::Nothing);
         }
-        let nodes = self.nodes_for(work, false);
-        if nodes.is_empty() {
-            let pools: BTreeSet<_> =
-                self.cluster.nodes.iter().flat_map(|node| node.pools.iter().cloned()).collect();
-            let known = pools.into_iter().collect();
-            return Err(Impossible::NoSuchPool { pool: work.pool.clone(), known });
+        if let Some(shut) = &scope.shut {
+            return Err(shut.clone());
         }
-        if let (Some(model), true, true) = (&work.model, shape.models.is_empty(), work.gpus() > 0) {
-            let known = self.cluster.models.iter().map(|&model| model.to_owned()).collect();
-            return Err(Impossible::NoSuchModel { model: model.clone(), known });
+        if work.gpus() > 0 && shape.models.is_empty() {
+            self.has_cards(work, scope)?;
         }
-        if let Some((resource, wanted, largest)) = short(&self.whole, shape, &nodes) {
+        let nodes = &scope.all;
+        if let Some((resource, wanted, largest)) = short(&self.whole, shape, nodes) {
             return Err(Impossible::TooLarge { resource, wanted, largest });
         }
-        let single = tasks == 1;
         let mut fits = |models: Vec<usize>| {
-            // One task that fits somewhere fits; only several can be in each other's way.
-            let model = models.first().copied();
-            let one = |need: &Need| nodes.iter().any(|&node| self.whole.fits_one(need, node, model));
-            if single {
-                return shape.tasks.iter().filter(|need| need.count > 0).all(one);
-            }
             let shape = Shape { models, ..shape.clone() };
-            self.whole.find(&shape, &nodes).is_some()
+            self.whole.fits(&shape, nodes)
         };
         let models: Vec<usize> = shape.models.iter().copied().filter(|&model| fits(vec![model])).collect();
         if models.is_empty() && (!shape.models.is_empty() || !fits(Vec::new())) {
-            return Err(Impossible::NotTogether { tasks, fit: self.whole.count(shape, &nodes) });
+            return Err(Impossible::NotTogether { tasks, fit: self.whole.count(shape, nodes) });
         }
         Ok(models)
+    }
+
+    /// Why there is no card for a work that wants some, if that is more than their number.
+    fn has_cards(&self, work: &Work, scope: &Scope) -> Result<(), Impossible> {
+        let names =
+            |models: &[usize]| models.iter().map(|&model| self.cluster.models[model].to_owned()).collect();
+        let there = work.model.as_ref().and_then(|model| self.cluster.model(model));
+        let there = there.filter(|model| scope.present.contains(model));
+        match (&work.model, &work.pool) {
+            (Some(model), Some(_)) => {
+                Err(Impossible::NoSuchModel { model: model.clone(), known: names(&scope.models) })
+            }
+            (Some(model), None) if there.is_none() => {
+                Err(Impossible::NoSuchModel { model: model.clone(), known: names(&scope.present) })
+            }
+            (_, None) => {
+                let model = there.or(scope.present.first().copied());
+                model
+                    .and_then(|model| self.scopes.keeper(work, self.cluster.models[model]))
+                    .map_or(Ok(()), Err)
+            }
+            (None, Some(_)) => Ok(()),
+        }
     }
 
     // === allowances ===
@@ -245,6 +251,15 @@ impl<'a> Line<'a> {
 
     // === room ===
 
+    /// Whether [`Self::find`] would find a place.
+    fn fits(&mut self, shape: &Shape, nodes: &[usize], all: bool) -> bool {
+        if shape.only().is_none() {
+            return self.find(shape, nodes, all).is_some();
+        }
+        let room = if all { &mut self.free } else { &mut self.spare };
+        room.may_any(shape) && room.fits(shape, nodes)
+    }
+
     /// A place in all that is free, or only in what is not kept for the head.
     fn find(&mut self, shape: &Shape, nodes: &[usize], all: bool) -> Option<Places> {
         let (room, hopeless) = if all {
@@ -252,7 +267,13 @@ impl<'a> Line<'a> {
         } else {
             (&mut self.spare, &mut self.hopeless_beside)
         };
-        if !room.may_any(shape) || hopeless.contains(shape) {
+        if !room.may_any(shape) {
+            return None;
+        }
+        if shape.only().is_some() {
+            return room.find(shape, nodes);
+        }
+        if hopeless.contains(shape) {
             return None;
         }
         let found = room.find(shape, nodes);
@@ -265,7 +286,7 @@ impl<'a> Line<'a> {
     fn start(&mut self, work: &Work, shape: &Shape, places: &Places) -> Vec<Placed> {
         self.free.take_all(shape, places);
         // What is started within its limit may stand where the head's place is kept; the rest stands beside it.
-        if self.head.is_none() {
+        if self.heads.is_empty() {
             self.spare = self.free.clone();
         } else {
             self.spare_less(shape, places);
@@ -311,7 +332,7 @@ impl<'a> Line<'a> {
     }
 
     /// Makes `work` the head: finds when and where it will fit, and keeps that.
-    fn keep_room_for(&mut self, work: &Work, shape: &Shape, nodes: &[usize]) -> Option<Timestamp> {
+    fn keep_room_for(&mut self, work: &'a Work, shape: &Shape, nodes: &[usize]) -> Option<Timestamp> {
         let mut later = self.free.clone();
         let mut running: Vec<&Running> = self.running.iter().chain(&self.started).collect();
         // What was there before it, the earliest end first; then what came since, in the order of starts.
@@ -336,13 +357,14 @@ impl<'a> Line<'a> {
             gone.iter().try_fold(self.now, |so_far, running| running.ends_by.map(|end| so_far.max(end)));
         self.spare.at_most(&later);
         self.ledger.add(work, places.model);
-        self.head = Some(Head { id: work.id.clone(), starts_by });
+        self.heads.insert(&work.cluster, Head { id: work.id.clone(), starts_by });
         starts_by
     }
 
-    fn no_room(&mut self, shape: &Shape, nodes: &[usize]) -> Reason {
-        let some_away = self.cluster.nodes.iter().any(|node| !node.ready);
-        if some_away && self.whole.find(shape, nodes).is_none() {
+    fn no_room(&mut self, shape: &Shape, scope: &Scope) -> Reason {
+        let nodes = &scope.ready;
+        let some_away = nodes.len() < scope.all.len();
+        if some_away && !self.whole.fits(shape, nodes) {
             return Reason::NotReady;
         }
         if let Some((resource, wanted, free)) = short(&self.free, shape, nodes) {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::situation::{Card, Kind, Need, Node, Running};
+use crate::situation::{Card, Need, Node, Running};
 
 /// Machines and models by number, and what does not change while deciding.
 #[derive(Debug)]
@@ -34,8 +34,8 @@ pub(crate) struct Shape {
     pub(crate) tasks: Vec<Need>,
     /// Models that will do, in the order of trying; empty where no card is asked for.
     pub(crate) models: Vec<usize>,
-    pub(crate) kind: Kind,
-    pub(crate) pool: Option<String>,
+    /// Of where it may go.
+    pub(crate) scope: usize,
 }
 
 /// Where each task goes: need, machine.
@@ -43,6 +43,14 @@ pub(crate) struct Shape {
 pub(crate) struct Places {
     pub(crate) model: Option<usize>,
     pub(crate) tasks: Vec<(usize, usize)>,
+}
+
+impl Shape {
+    /// The size of its tasks, if all are of one.
+    pub(crate) fn only(&self) -> Option<&Need> {
+        let mut some = self.tasks.iter().filter(|need| need.count > 0);
+        some.next().filter(|_| some.next().is_none())
+    }
 }
 
 impl<'a> Cluster<'a> {
@@ -68,16 +76,6 @@ impl<'a> Cluster<'a> {
 
     pub(crate) fn card_model(&self, node: usize, card: &str) -> Option<usize> {
         self.cards.get(node)?.get(card).copied()
-    }
-
-    /// Which machines are for such work.
-    pub(crate) fn eligible(&self, kind: Kind, pool: Option<&str>, ready_only: bool) -> Vec<usize> {
-        let fits = |node: &Node| {
-            (node.ready || !ready_only)
-                && node.kinds.contains(&kind)
-                && pool.is_none_or(|pool| node.pools.contains(pool))
-        };
-        self.nodes.iter().enumerate().filter(|(_, node)| fits(node)).map(|(at, _)| at).collect()
     }
 }
 
@@ -215,6 +213,39 @@ impl Room {
         self.bound();
     }
 
+    /// Whether [`Self::find`] would find a place.
+    pub(crate) fn fits(&mut self, shape: &Shape, nodes: &[usize]) -> bool {
+        let Some(need) = shape.only() else { return self.find(shape, nodes).is_some() };
+        let wanted = u64::from(need.count);
+        let holds = |model| self.holds(need, nodes, model, wanted) >= wanted;
+        if shape.models.is_empty() {
+            holds(None)
+        } else {
+            shape.models.iter().any(|&model| holds(Some(model)))
+        }
+    }
+
+    /// How many tasks of one size have room, `enough` at most. However they are placed it comes to this number, since no
+    /// task on one machine is in the way of those on another.
+    fn holds(&self, need: &Need, nodes: &[usize], model: Option<usize>, enough: u64) -> u64 {
+        let times = |free: u64, each: u64| free.checked_div(each).unwrap_or(enough);
+        let mut sum = 0;
+        for &node in nodes {
+            if !self.fits_one(need, node, model) {
+                continue;
+            }
+            let cards = model.map_or(0, |model| u64::from(self.cards(node, model)));
+            let here = times(self.cpus[node], need.cpus_milli)
+                .min(times(self.memory[node], need.memory_mib))
+                .min(times(cards, u64::from(need.gpus)));
+            sum += here.min(enough);
+            if sum >= enough {
+                return enough;
+            }
+        }
+        sum
+    }
+
     /// A place for all tasks at once, on `nodes`. The room is as before in any case.
     pub(crate) fn find(&mut self, shape: &Shape, nodes: &[usize]) -> Option<Places> {
         if shape.models.is_empty() {
@@ -256,6 +287,12 @@ impl Room {
 
     /// `Err` is how many tasks found a place.
     fn find_with(&mut self, shape: &Shape, nodes: &[usize], model: Option<usize>) -> Result<Places, usize> {
+        if let Some(need) = shape.only() {
+            let held = self.holds(need, nodes, model, need.count.into());
+            if held < need.count.into() {
+                return Err(usize::try_from(held).unwrap_or(usize::MAX));
+            }
+        }
         let mut order: Vec<usize> = (0..shape.tasks.len()).collect();
         let size = |at: usize| {
             let need = &shape.tasks[at];

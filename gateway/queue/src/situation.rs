@@ -17,6 +17,7 @@ pub struct Situation {
     pub now: Timestamp,
     pub rules: Rules,
     pub nodes: Vec<Node>,
+    pub pools: Vec<Pool>,
     /// Everything that holds room, also what is starting or ending.
     pub running: Vec<Running>,
     pub waiting: Vec<Work>,
@@ -34,14 +35,23 @@ pub struct Rules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     pub name: String,
+    pub cluster: String,
     /// Whether it can start something now.
     pub ready: bool,
-    pub pools: BTreeSet<String>,
-    /// What it is for.
-    pub kinds: BTreeSet<Kind>,
     pub cpus_milli: u64,
     pub memory_mib: u64,
     pub cards: Vec<Card>,
+}
+
+/// A part of what there is, for some kinds of work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    pub name: String,
+    /// `None` is every one.
+    pub cluster: Option<String>,
+    /// The cards of these models; empty is whole machines.
+    pub models: BTreeSet<String>,
+    pub kinds: BTreeSet<Kind>,
 }
 
 /// A graphics processor. One that is not healthy is given to nobody.
@@ -70,6 +80,7 @@ pub struct Work {
     pub user: String,
     pub group: String,
     pub share: Option<String>,
+    pub cluster: String,
     /// 1 to 9, 9 first.
     pub priority: u8,
     pub submitted: Timestamp,
@@ -77,7 +88,7 @@ pub struct Work {
     pub tasks: Vec<Need>,
     /// The model of card, `None` for any.
     pub model: Option<String>,
-    /// The machines it asks for, `None` for any.
+    /// `None` is what is open to all of its kind.
     pub pool: Option<String>,
     /// Its time limit.
     pub longest: Option<Duration>,
@@ -132,6 +143,29 @@ pub struct Allowance {
     pub raise: Option<Raise>,
 }
 
+impl Allowance {
+    /// The limits at `now`: what is raised, and the rest as it always is.
+    pub fn in_force(&self, now: Timestamp) -> Limits {
+        let always = self.limits.clone();
+        let Some(raised) = self.raise.as_ref().filter(|raise| now < raise.until).map(|raise| &raise.limits)
+        else {
+            return always;
+        };
+        let mut gpus_by_model = always.gpus_by_model;
+        gpus_by_model.extend(raised.gpus_by_model.clone());
+        Limits {
+            cpus_milli: raised.cpus_milli.or(always.cpus_milli),
+            memory_mib: raised.memory_mib.or(always.memory_mib),
+            gpus: raised.gpus.or(always.gpus),
+            gpus_by_model,
+            instances: raised.instances.or(always.instances),
+            jobs: raised.jobs.or(always.jobs),
+            tasks: raised.tasks.or(always.tasks),
+            image_bytes: raised.image_bytes.or(always.image_bytes),
+        }
+    }
+}
+
 /// Other limits for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raise {
@@ -153,6 +187,9 @@ pub struct Limits {
     /// Tasks of all that runs; an instance is one.
     #[serde(default)]
     pub tasks: Option<u64>,
+    /// What images may take. Nothing in the line waits for it: it is kept here with the rest.
+    #[serde(default)]
+    pub image_bytes: Option<u64>,
 }
 
 impl Work {

@@ -10,8 +10,8 @@ use std::{
 use jiff::Timestamp;
 use proptest::prelude::*;
 use queue::{
-    Allowance, Card, Decision, Kind, Limits, Need, Node, Outcome, Owner, Placed, Reason, Rules, Running,
-    Situation, Work, decide,
+    Allowance, Card, Decision, Kind, Limits, Need, Node, Outcome, Owner, Placed, Pool, Reason, Rules,
+    Running, Situation, Work, decide,
 };
 
 /// A work, and how long it really takes.
@@ -33,13 +33,13 @@ fn nodes() -> impl Strategy<Value = Vec<Node>> {
         model: if model { "A100" } else { "V100" }.to_owned(),
         healthy,
     };
-    let node = (prop::collection::vec((any::<bool>(), prop::bool::weighted(0.9)), 0..5), 2u64..9);
+    let node =
+        (prop::collection::vec((any::<bool>(), prop::bool::weighted(0.9)), 0..5), 2u64..9, any::<bool>());
     prop::collection::vec(node, 1..4).prop_map(move |all| {
-        let nodes = all.into_iter().enumerate().map(|(at, (cards, cpus))| Node {
+        let nodes = all.into_iter().enumerate().map(|(at, (cards, cpus, other))| Node {
             name: format!("n{at}"),
+            cluster: cluster(other),
             ready: true,
-            pools: BTreeSet::new(),
-            kinds: [Kind::Instance, Kind::Job].into(),
             cpus_milli: cpus * 1000,
             memory_mib: 16 << 10,
             cards: cards
@@ -52,26 +52,56 @@ fn nodes() -> impl Strategy<Value = Vec<Node>> {
     })
 }
 
+fn cluster(other: bool) -> String {
+    if other { "other" } else { "lab" }.to_owned()
+}
+
+/// Of which model, on which cluster, for which kind; `None` is all.
+type PoolParts = (Option<bool>, Option<bool>, Option<bool>);
+
+/// The cards of one model, or whole machines, here or everywhere, for one kind or for both.
+fn pools() -> impl Strategy<Value = Vec<Pool>> {
+    let model = prop::option::of(any::<bool>());
+    let one = (model, prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));
+    prop::collection::vec(one, 0..3).prop_map(|all| {
+        let pool = |(at, (model, other, job)): (usize, PoolParts)| Pool {
+            name: format!("p{at}"),
+            cluster: other.map(cluster),
+            models: model.map(|a100| if a100 { "A100" } else { "V100" }.to_owned()).into_iter().collect(),
+            kinds: match job {
+                None => [Kind::Instance, Kind::Job].into(),
+                Some(true) => [Kind::Job].into(),
+                Some(false) => [Kind::Instance].into(),
+            },
+        };
+        all.into_iter().enumerate().map(pool).collect()
+    })
+}
+
 fn coming(most: usize, priorities: std::ops::RangeInclusive<u8>) -> impl Strategy<Value = Vec<Coming>> {
     let model = prop::option::of(prop::sample::select(vec!["A100".to_owned(), "V100".to_owned()]));
     let size = (1u32..4, 1u64..5, 1u64..9, 0u32..4);
-    let one = (size, model, priorities, 0u8..3, any::<bool>(), 1i64..12, prop::option::of(0i64..5), 0i64..4);
+    let pool = prop::option::weighted(0.2, prop::sample::select(vec!["p0".to_owned(), "p1".to_owned()]));
+    let asks = (model, pool, any::<bool>(), prop::option::weighted(0.3, 0u8..2));
+    let one = (size, asks, priorities, 0u8..3, any::<bool>(), 1i64..12, prop::option::of(0i64..5), 0i64..4);
     prop::collection::vec(one, 1..most).prop_map(|all| {
         let mut clock = 0;
         let all = all.into_iter().enumerate().map(
-            |(at_index, ((count, cpus, memory, gpus), model, priority, user, job, takes, slack, pause))| {
+            |(at_index, ((count, cpus, memory, gpus), asks, priority, user, job, takes, slack, pause))| {
                 clock += pause;
+                let (model, pool, other, share) = asks;
                 let work = Work {
                     id: format!("w{at_index:03}"),
                     kind: if job { Kind::Job } else { Kind::Instance },
                     user: format!("u{user}"),
                     group: format!("g{}", user % 2),
-                    share: None,
+                    share: share.map(|share| format!("s{share}")),
+                    cluster: cluster(other),
                     priority,
                     submitted: at(clock),
                     tasks: vec![Need { count, cpus_milli: cpus * 1000, memory_mib: memory << 10, gpus }],
                     model: model.filter(|_| gpus > 0),
-                    pool: None,
+                    pool,
                     longest: slack.map(|slack| Duration::from_secs((takes + slack).unsigned_abs())),
                 };
                 Coming { work, takes }
@@ -88,11 +118,14 @@ fn allowances() -> impl Strategy<Value = BTreeMap<Owner, Allowance>> {
         prop::option::of(1u64..3),
         prop::option::of(1u64..4),
     );
-    prop::collection::vec((limits, 0u8..3, any::<bool>()), 0..4).prop_map(|all| {
+    prop::collection::vec((limits, 0u8..3, 0u8..3), 0..4).prop_map(|all| {
         let one =
-            |((gpus, cpus, of_a100, jobs), number, user): ((_, Option<u64>, Option<u64>, _), u8, bool)| {
-                let owner =
-                    if user { Owner::User(format!("u{number}")) } else { Owner::Group(format!("g{number}")) };
+            |((gpus, cpus, of_a100, jobs), number, whose): ((_, Option<u64>, Option<u64>, _), u8, u8)| {
+                let owner = match whose {
+                    0 => Owner::User(format!("u{number}")),
+                    1 => Owner::Group(format!("g{number}")),
+                    _ => Owner::Share(format!("s{number}")),
+                };
                 let limits = Limits {
                     gpus,
                     cpus_milli: cpus.map(|cpus| cpus * 1000),
@@ -119,7 +152,8 @@ struct Play {
 impl Play {
     fn new(nodes: Vec<Node>, coming: Vec<Coming>, allowances: BTreeMap<Owner, Allowance>) -> Self {
         let rules = Rules { ageing: None };
-        let situation = Situation { now: at(0), rules, nodes, running: vec![], waiting: vec![], allowances };
+        let (running, waiting, pools) = (vec![], vec![], vec![]);
+        let situation = Situation { now: at(0), rules, nodes, pools, running, waiting, allowances };
         Self { situation, coming, ends: BTreeMap::new(), second: 0 }
     }
 
@@ -210,6 +244,29 @@ fn check_whole(situation: &Situation, coming: &[Coming]) {
     }
 }
 
+/// Everything is in the cluster that it named, and on cards that its kind may have.
+fn check_pools(situation: &Situation, coming: &[Coming]) {
+    for running in &situation.running {
+        let work = &coming.iter().find(|coming| coming.work.id == running.id).unwrap().work;
+        let here = |pool: &&Pool| pool.cluster.as_ref().is_none_or(|cluster| *cluster == work.cluster);
+        let asked = situation.pools.iter().filter(here).find(|pool| Some(&pool.name) == work.pool.as_ref());
+        assert!(asked.is_some() == work.pool.is_some(), "{} is in a pool that is not there", work.id);
+        for task in &running.tasks {
+            let node = situation.nodes.iter().find(|node| node.name == task.node).unwrap();
+            assert_eq!(node.cluster, work.cluster);
+            for card in node.cards.iter().filter(|card| task.cards.contains(&card.id)) {
+                let has = |pool: &&Pool| pool.models.is_empty() || pool.models.contains(&card.model);
+                let own: Vec<_> = match asked {
+                    Some(pool) => vec![pool],
+                    None => situation.pools.iter().filter(here).filter(has).collect(),
+                };
+                let takes = |pool: &&Pool| has(pool) && pool.kinds.contains(&work.kind);
+                assert!(own.is_empty() || own.iter().any(takes), "{} has {}", work.id, card.id);
+            }
+        }
+    }
+}
+
 fn check_allowances(situation: &Situation) {
     for (owner, allowance) in &situation.allowances {
         let held: Vec<_> = situation
@@ -259,9 +316,10 @@ proptest! {
 
     #[test]
     fn nothing_is_given_twice_or_over_an_allowance(
-        nodes in nodes(), coming in coming(40, 1..=9), allowances in allowances()
+        nodes in nodes(), pools in pools(), coming in coming(40, 1..=9), allowances in allowances()
     ) {
         let mut play = Play::new(nodes, coming, allowances);
+        play.situation.pools = pools;
         for _ in 0..=play.last_arrival() + 30 {
             let mut before = play.situation.waiting.clone();
             let arriving = play.coming.iter().filter(|coming| coming.work.submitted == at(play.second));
@@ -269,6 +327,7 @@ proptest! {
             let decisions = play.step();
             check_machines(&play.situation);
             check_whole(&play.situation, &play.coming);
+            check_pools(&play.situation, &play.coming);
             check_allowances(&play.situation);
             check_order(&before, &decisions);
         }
@@ -303,7 +362,11 @@ proptest! {
                 decision.outcome,
                 Outcome::Wait { reason: Reason::NoRoom { .. } | Reason::NotTogether { .. }, .. }
             );
-            let Some(head) = decisions.iter().find(no_room) else { continue };
+            let of = |decision: &&Decision, cluster: &str| {
+                play.coming.iter().any(|one| one.work.id == decision.id && one.work.cluster == cluster)
+            };
+            let head = |cluster: &'static str| decisions.iter().filter(no_room).find(|one| of(one, cluster));
+            for head in ["lab", "other"].into_iter().filter_map(head) {
             let now = play.situation.now;
             let lasts = |then: &Running| {
                 let limit = then.ends_by.is_some_and(|end| now < end);
@@ -319,13 +382,17 @@ proptest! {
                 let then = play.situation.running.iter().filter(then).cloned().collect();
                 heads.insert(head.id.clone(), then);
             }
+            }
         }
     }
 
     /// When nothing more comes, everything that can ever start has started after a while.
     #[test]
-    fn the_line_empties(nodes in nodes(), coming in coming(30, 1..=9), allowances in allowances()) {
+    fn the_line_empties(
+        nodes in nodes(), pools in pools(), coming in coming(30, 1..=9), allowances in allowances()
+    ) {
         let mut play = Play::new(nodes, coming, allowances);
+        play.situation.pools = pools;
         let longest: i64 = play.coming.iter().map(|coming| coming.takes).sum();
         for _ in 0..=play.last_arrival() + longest + 2 {
             play.step();

@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use queue::{
-    Allowance, Card, Decision, Impossible, Kind, Less, Limits, Need, Node, Outcome, Owner, Placed, Raise,
-    Reason, Resource, Rules, Running, Situation, Work, decide, decide_for,
+    Allowance, Card, Decision, Impossible, Kind, Less, Limits, Need, Node, Outcome, Owner, Placed, Pool,
+    Raise, Reason, Resource, Rules, Running, Situation, Work, decide, decide_for,
 };
 
 fn at(seconds: i64) -> Timestamp {
@@ -22,12 +22,20 @@ fn node(name: &str, cards: &[&str]) -> Node {
     };
     Node {
         name: name.to_owned(),
+        cluster: "lab".to_owned(),
         ready: true,
-        pools: ["main".to_owned()].into(),
-        kinds: [Kind::Instance, Kind::Job].into(),
         cpus_milli: 32_000,
         memory_mib: 128 << 10,
         cards: cards.iter().enumerate().map(card).collect(),
+    }
+}
+
+fn pool(name: &str, models: &[&str], kinds: &[Kind]) -> Pool {
+    Pool {
+        name: name.to_owned(),
+        cluster: None,
+        models: models.iter().map(|&model| model.to_owned()).collect(),
+        kinds: kinds.iter().copied().collect(),
     }
 }
 
@@ -38,6 +46,7 @@ fn work(id: &str, gpus: u32, submitted: i64) -> Work {
         user: "alice".to_owned(),
         group: "vision".to_owned(),
         share: None,
+        cluster: "lab".to_owned(),
         priority: 5,
         submitted: at(submitted),
         tasks: vec![Need { count: 1, cpus_milli: 1000, memory_mib: 1024, gpus }],
@@ -67,6 +76,7 @@ fn situation(nodes: Vec<Node>, running: Vec<Running>, waiting: Vec<Work>) -> Sit
         now: at(1000),
         rules: Rules { ageing: Some(Duration::from_hours(1)) },
         nodes,
+        pools: vec![pool("main", &[], &[Kind::Instance, Kind::Job])],
         running,
         waiting,
         allowances: BTreeMap::new(),
@@ -175,11 +185,11 @@ fn what_can_never_be_is_said_at_once() {
         ),
         (
             |work| work.pool = Some("debug".to_owned()),
-            Impossible::NoSuchPool { pool: Some("debug".to_owned()), known: vec!["main".to_owned()] },
+            Impossible::NoSuchPool { pool: "debug".to_owned(), known: vec!["main".to_owned()] },
         ),
         (
             |work| work.kind = Kind::Debug,
-            Impossible::NoSuchPool { pool: None, known: vec!["main".to_owned()] },
+            Impossible::NotForKind { pool: "main".to_owned(), kinds: vec![Kind::Instance, Kind::Job] },
         ),
         (|work| work.tasks.clear(), Impossible::Nothing),
     ] {
@@ -288,4 +298,62 @@ fn work_without_cards_leaves_machines_with_cards_alone() {
     let decisions = decide(&situation(nodes, vec![], vec![work("none", 0, 10)]));
     let Outcome::Start { tasks } = &decisions[0].outcome else { panic!("{decisions:?}") };
     assert_eq!(tasks[0].node, "b");
+}
+
+#[test]
+fn a_pool_of_cards_is_for_its_kinds() {
+    let nodes = vec![node("a", &["P100", "P100", "V100", "V100"])];
+    let mut all = situation(nodes, vec![], vec![]);
+    all.pools =
+        vec![pool("dev", &["P100"], &[Kind::Instance, Kind::Debug]), pool("train", &["V100"], &[Kind::Job])];
+    let outcome = |kind: Kind, gpus: u32, model: Option<&str>, pool: Option<&str>| {
+        let (model, pool) = (model.map(str::to_owned), pool.map(str::to_owned));
+        decide_for(&all, &Work { kind, model, pool, ..work("one", gpus, 10) }).unwrap()
+    };
+    let cards = |outcome: Outcome| match outcome {
+        Outcome::Start { tasks } => tasks[0].cards.clone(),
+        other @ (Outcome::Wait { .. } | Outcome::Never { .. }) => panic!("{other:?}"),
+    };
+    // Who names none gets what takes its kind, and only that.
+    assert_eq!(cards(outcome(Kind::Instance, 2, None, None)), ["a-0", "a-1"]);
+    assert_eq!(cards(outcome(Kind::Job, 2, None, None)), ["a-2", "a-3"]);
+    let too_large = Impossible::TooLarge { resource: Resource::Gpus, wanted: 3, largest: 2 };
+    assert_eq!(outcome(Kind::Job, 3, None, None), Outcome::Never { reason: too_large });
+    let train = Impossible::NotForKind { pool: "train".to_owned(), kinds: vec![Kind::Job] };
+    for asked in
+        [outcome(Kind::Instance, 1, Some("V100"), None), outcome(Kind::Instance, 0, None, Some("train"))]
+    {
+        assert_eq!(asked, Outcome::Never { reason: train.clone() });
+    }
+    // No pool has the machine as a whole: what needs no card may go there.
+    assert_eq!(cards(outcome(Kind::Job, 0, None, None)), Vec::<String>::new());
+    let not_there = Impossible::NoSuchModel { model: "P100".to_owned(), known: vec!["V100".to_owned()] };
+    assert_eq!(outcome(Kind::Job, 1, Some("P100"), Some("train")), Outcome::Never { reason: not_there });
+}
+
+#[test]
+fn clusters_wait_for_themselves_alone() {
+    let other = |node: Node| Node { cluster: "other".to_owned(), ..node };
+    let there = |work: Work| Work { cluster: "other".to_owned(), ..work };
+    let mut away = other(node("c", &["A100"; 8]));
+    away.ready = false;
+    let nodes = vec![node("a", &["A100"; 2]), other(node("b", &["A100"; 2])), away];
+    let busy = vec![running("r1", "a", &[0], None), running("r2", "b", &[0], None)];
+    let waiting = vec![
+        work("head", 2, 10),
+        there(work("head there", 2, 20)),
+        there(work("small there", 1, 30)),
+        there(work("only the one that is away", 8, 40)),
+        work("too large here", 4, 50),
+    ];
+    let decisions = decide(&situation(nodes, busy, waiting));
+    assert_eq!(started(&decisions), Vec::<&str>::new());
+    // Each line has a head of its own, whose place is kept.
+    let no_room = Reason::NoRoom { resource: Resource::Gpus, wanted: 2, free: 1 };
+    assert_eq!(*reason(&decisions, "head"), no_room);
+    assert_eq!(*reason(&decisions, "head there"), no_room);
+    assert_eq!(*reason(&decisions, "small there"), Reason::Behind { id: "head there".to_owned() });
+    assert_eq!(*reason(&decisions, "only the one that is away"), Reason::NotReady);
+    let too_large = Impossible::TooLarge { resource: Resource::Gpus, wanted: 4, largest: 2 };
+    assert_eq!(decisions.last().unwrap().outcome, Outcome::Never { reason: too_large });
 }

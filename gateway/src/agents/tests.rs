@@ -33,15 +33,18 @@ impl World {
         let directory = tempfile::tempdir().unwrap();
         // Longer than a socket's path may be.
         let data = directory.path().join("d".repeat(120));
-        let world =
-            Self { agents: Agents::new(&data, Tasks::default()), instance: InstanceId::new(), directory };
+        let world = Self {
+            agents: Agents::new(vec![data], Tasks::default()),
+            instance: InstanceId::new(),
+            directory,
+        };
         world.make_directory();
         world.agents.open(&world.instance).await.unwrap();
         world
     }
 
     fn door(&self) -> PathBuf {
-        envd_api::agent::door(&self.agents.shared.data, &self.instance)
+        envd_api::agent::door(&self.agents.shared.data[0], &self.instance)
     }
 
     fn make_directory(&self) {

@@ -6,6 +6,7 @@ use gateway_api::{
     UserName,
     error::Reason,
     session::{ChangePassword, PASSWORD_MAX_BYTES, Role},
+    words::Language,
 };
 
 use super::App;
@@ -143,6 +144,16 @@ impl App {
         self.store.set_password(caller.user.id, &hash, false, Some(caller.key_hash()), &line).await?;
         self.live.look();
         Ok(())
+    }
+
+    /// Sets the language in which the caller is spoken to, also outside the console.
+    pub(crate) async fn set_language(
+        &self,
+        caller: &Caller,
+        language: Option<Language>,
+    ) -> Result<(), Error> {
+        let line = caller.line("change_language", caller.user.name.as_str());
+        Ok(self.store.set_language(caller.user.id, language, &line).await?)
     }
 
     /// Compares a password within the limits on guesses. Whatever is wrong, it costs the same.

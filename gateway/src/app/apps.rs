@@ -9,6 +9,8 @@ use envd_api::agent::{self, AppCall, AppReport, Refusal};
 use gateway_api::{
     Action, AppName, CreateInstance, Instance,
     app::{self, AppAct, CreateTensorboard, OpenApp, Opened},
+    error::Reason,
+    words::Language,
 };
 use jiff::Timestamp;
 
@@ -46,6 +48,8 @@ pub(crate) struct Entered {
     /// Where in the app they want to be.
     pub(crate) path: String,
     pub(crate) folder: Option<String>,
+    /// The language that they have chosen, if any.
+    pub(crate) language: Option<Language>,
 }
 
 impl App {
@@ -73,10 +77,7 @@ impl App {
         let folder = folder.map(|folder| check_folder(&folder)).transpose()?;
         let grant = self.grant(caller, name, Action::Open).await?;
         if !app.is_started() {
-            return Err(Error::BadValue {
-                field: "app",
-                why: format!("`{app}` is not started by Berth; just open it"),
-            });
+            return Err(Error::unfit("app", Reason::AppNotStarted));
         }
         self.do_with_app(&grant, app, act, folder).await
     }
@@ -165,7 +166,7 @@ impl App {
         };
         let line = origin.line(pass.user.name.as_str(), "app.open", instance.as_str());
         match self.store.add_app_session(new, &line.with("app", app.to_string())).await {
-            Ok(()) => Ok(Some(Entered { token, path, folder })),
+            Ok(()) => Ok(Some(Entered { token, path, folder, language: pass.user.language })),
             Err(crate::store::StoreError::UserGone) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -193,6 +194,8 @@ impl App {
                     shm_bytes: None,
                     gpus: 0,
                     gpu_model: None,
+                    cluster: None,
+                    pool: None,
                     env: BTreeMap::from([(TENSORBOARD_FOLDER.to_owned(), folder.clone())]),
                     command: Vec::new(),
                     auto_start: false,
@@ -366,35 +369,35 @@ fn unreachable(grant: &Grant, error: &AgentError) -> Error {
 
 /// A place within an app: a path and a query, which cannot lead to another host however it is read.
 pub(crate) fn check_path(path: &str) -> Result<String, Error> {
-    let bad = |why: &str| Error::BadValue { field: "path", why: why.to_owned() };
+    let bad = |reason| Error::unfit("path", reason);
     if path.len() > PATH_MAX {
-        return Err(bad("it is longer than 4096 bytes"));
+        return Err(bad(Reason::PathTooLong));
     }
     let mut letters = path.bytes();
     if letters.next() != Some(b'/') || matches!(letters.next(), Some(b'/' | b'\\')) {
-        return Err(bad("it must begin with one `/`"));
+        return Err(bad(Reason::PathNeedsOneSlash));
     }
     if path.bytes().any(|byte| byte <= b' ' || byte >= 0x7f || byte == b'\\' || byte == b'#') {
-        return Err(bad("it holds a letter that has to be escaped, such as a space, `\\` or `#`"));
+        return Err(bad(Reason::PathNeedsEscapes));
     }
-    let parsed = path.parse::<http::uri::PathAndQuery>().map_err(|_| bad("it is not a path"))?;
+    let parsed = path.parse::<http::uri::PathAndQuery>().map_err(|_| bad(Reason::NotAPath))?;
     if parsed.as_str() != path {
-        return Err(bad("it is not a path"));
+        return Err(bad(Reason::NotAPath));
     }
     // What is ours there is never where somebody wanted to go.
     Ok(if parsed.path().starts_with("/.berth") { "/".to_owned() } else { path.to_owned() })
 }
 
 fn check_folder(folder: &str) -> Result<String, Error> {
-    let bad = |why: &str| Error::BadValue { field: "folder", why: why.to_owned() };
+    let bad = |reason| Error::unfit("folder", reason);
     if !folder.starts_with('/') {
-        return Err(bad("it must begin with `/`"));
+        return Err(bad(Reason::FolderNotAbsolute));
     }
     if folder.len() > FOLDER_MAX {
-        return Err(bad("it is longer than 1024 bytes"));
+        return Err(bad(Reason::FolderTooLong));
     }
     if folder.chars().any(char::is_control) {
-        return Err(bad("it holds a control character"));
+        return Err(bad(Reason::FolderHasControl));
     }
     Ok(folder.to_owned())
 }

@@ -1,4 +1,5 @@
-//! What the gateway does by itself: giving up users who were removed long ago, and writing down refusals.
+//! What the gateway does by itself: giving up users who were removed long ago, giving back the room of images that are
+//! gone, and writing down refusals.
 
 use std::{net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -9,11 +10,15 @@ use super::App;
 use crate::{
     auth::live,
     error::{Error, chain},
+    reconcile::idle,
     store::Line,
 };
 
 /// For how long it is known who held what.
 const USAGE_LASTS: SignedDuration = SignedDuration::from_hours(24 * 400);
+/// How often the room of images that are gone is given back, and how soon after a start or a failure.
+const COLLECTION: Duration = Duration::from_hours(24);
+const SOON: Duration = Duration::from_mins(10);
 /// How often it looks.
 const CLOCK: Duration = Duration::from_hours(1);
 
@@ -22,6 +27,10 @@ impl App {
     pub(crate) fn start_chores(self: &Arc<Self>) {
         self.tasks.spawn("live", live::run(Arc::clone(self)));
         self.tasks.spawn("removed users", run(Arc::clone(self)));
+        self.tasks.spawn("images that are gone", collect(Arc::clone(self)));
+        if let Some(limit) = self.config.jobs.idle_stop {
+            self.tasks.spawn("idle instances", idle::run(Arc::clone(self), limit));
+        }
     }
 
     /// Gives up all whose time is over at `now`: their instances are deleted, their name is free. Their files stay.
@@ -29,9 +38,9 @@ impl App {
         let then = now.saturating_sub(self.keep_removed()).unwrap_or(Timestamp::MIN);
         for user in self.store.users_removed_before(then).await? {
             let line = Line::by_system("user.purge", user.name.as_str());
-            if self.store.purge_user(user.id, &Status::Deleting, &line).await? {
+            if self.store.purge_user(user.id, &Status::DELETING, &line).await? {
                 tracing::info!(user = %user.name, home = %user.home, "a removed user was given up; the files stay");
-                self.wake.notify_one();
+                self.clusters.wake();
             }
         }
         Ok(())
@@ -85,5 +94,27 @@ async fn run(app: Arc<App>) {
         if let Err(error) = app.store.forget_holdings(then).await {
             tracing::error!(error = chain(&error), "cannot forget what was held long ago");
         }
+    }
+}
+
+/// Gives back the room of images that are gone; while one is being saved, a little later.
+async fn collect(app: Arc<App>) {
+    let stopping = app.tasks.stopping();
+    let mut rest = SOON;
+    loop {
+        tokio::select! {
+            () = stopping.cancelled() => return,
+            () = tokio::time::sleep(rest) => {}
+        }
+        rest = match app.collect_old_images().await {
+            Ok(()) => COLLECTION,
+            Err(error) => {
+                tracing::info!(
+                    error = chain(&error),
+                    "the room of images that are gone is not given back yet"
+                );
+                SOON
+            }
+        };
     }
 }

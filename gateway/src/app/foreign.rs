@@ -8,21 +8,25 @@ use gateway_api::{JobId, error::Reason};
 use jobfile::JobSpec;
 use oci_spec::distribution::Reference;
 
-use super::{App, secrets::registry_host};
+use super::{
+    App,
+    secrets::{HUB, registry_host},
+};
 use crate::{
     auth::Caller,
+    clusters::Cluster,
     error::{Error, chain},
     store::{InstanceRow, StoreError, UserId},
 };
 
 const LOCAL: &str = "localhost";
-const HUB: &str = "docker.io";
 
 impl App {
     /// An image with the digest that its registry has under this name now, if it gives it to the caller.
     pub(super) async fn pin_image(
         &self,
         caller: &Caller,
+        cluster: &Cluster,
         image: &str,
         of_file: Option<&jobfile::spec::RegistryLogin>,
     ) -> Result<String, Error> {
@@ -33,7 +37,7 @@ impl App {
         };
         let find = FindImage { reference: image.to_owned(), login };
         let reference = image.to_owned();
-        match self.cluster.envd.find_image(&find).await {
+        match cluster.envd.find_image(&find).await {
             Ok(Finding::Found { digest }) => Ok(pinned(image, &digest)),
             Ok(Finding::NotFound { why }) => Err(Error::ImageNotFound { reference, why }),
             Ok(Finding::Denied { registry, why }) => Err(Error::RegistryDenied { reference, registry, why }),
@@ -54,11 +58,16 @@ impl App {
     }
 
     /// The same for all images of a job.
-    pub(super) async fn pin_job(&self, caller: &Caller, spec: &mut JobSpec) -> Result<(), Error> {
+    pub(super) async fn pin_job(
+        &self,
+        caller: &Caller,
+        cluster: &Cluster,
+        spec: &mut JobSpec,
+    ) -> Result<(), Error> {
         let login = spec.registry_login.clone();
         for role in &mut spec.roles {
-            if let Some(image) = role.image.as_mut().filter(|image| !image.contains('$')) {
-                *image = self.pin_image(caller, image, login.as_ref()).await?;
+            if let Some(image) = &mut role.image {
+                *image = self.pin_image(caller, cluster, image, login.as_ref()).await?;
             }
         }
         Ok(())

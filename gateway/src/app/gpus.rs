@@ -3,23 +3,29 @@
 use std::collections::{HashMap, HashSet};
 
 use envd_api::control::CardReport;
+use futures_util::future::join_all;
 use gateway_api::{node::Gpu, session::Role};
 
 use super::App;
-use crate::{auth::Caller, error::Error, store::HeldCard};
+use crate::{auth::Caller, clusters::Cluster, error::Error, store::HeldCard};
 
 impl App {
     /// All of them, with who has which as far as the caller may know that.
     pub(crate) async fn gpus(&self, caller: &Caller) -> Result<Vec<Gpu>, Error> {
-        // What the last round heard is too old to say how busy one is, but better than nothing.
-        if let Ok(node) = self.cluster.envd.node().await {
-            // The queue is to know no less than people see.
-            self.cluster.note_node(node);
-        }
-        let Some(node) = self.cluster.node() else { return Ok(Vec::new()) };
-        let mut held: HashMap<String, _> =
+        join_all(self.clusters.iter().map(|cluster| look(cluster))).await;
+        let mut held =
             self.store.held_cards().await?.into_iter().map(|held| (held.card.clone(), held)).collect();
-        let unknown = self.cluster.unknown();
+        let mut all: Vec<Gpu> =
+            self.clusters.iter().flat_map(|cluster| self.gpus_of(caller, cluster, &mut held)).collect();
+        // Two clusters on one machine see the same cards: the first of them has them.
+        let mut seen = HashSet::new();
+        all.retain(|gpu| seen.insert(gpu.uuid.clone()));
+        Ok(all)
+    }
+
+    fn gpus_of(&self, caller: &Caller, cluster: &Cluster, held: &mut HashMap<String, HeldCard>) -> Vec<Gpu> {
+        let Some(node) = cluster.node() else { return Vec::new() };
+        let unknown = cluster.unknown();
         let strangers: HashSet<&String> = unknown
             .values()
             .filter_map(|one| one.running.as_ref())
@@ -36,6 +42,8 @@ impl App {
             };
             Gpu {
                 node: node.name.clone(),
+                cluster: cluster.name.clone(),
+                pools: self.pools_of(&cluster.name, Some(&card.model)),
                 index: card.index,
                 uuid: card.uuid,
                 model: card.model,
@@ -49,19 +57,30 @@ impl App {
                 holder: held.filter(shown).map(|held| held.holder),
             }
         };
-        Ok(node.cards.into_iter().map(gpu).collect())
+        node.cards.into_iter().map(gpu).collect()
     }
 
     /// The model of a card.
     pub(crate) fn card_model(&self, uuid: &str) -> Option<String> {
-        let cards = self.cluster.node().map(|node| node.cards).unwrap_or_default();
-        cards.into_iter().find(|card| card.uuid == uuid).map(|card| card.model)
+        self.cards().find(|card| card.uuid == uuid).map(|card| card.model)
     }
 
     /// The model that is meant by `asked`, in full, if exactly one of those that there are can be.
     pub(crate) fn gpu_model(&self, asked: &str) -> Option<String> {
-        let cards = self.cluster.node().map(|node| node.cards).unwrap_or_default();
-        model(asked, cards.iter().map(|card| card.model.as_str())).map(str::to_owned)
+        let models: Vec<String> = self.cards().map(|card| card.model).collect();
+        model(asked, models.iter().map(String::as_str)).map(str::to_owned)
+    }
+
+    fn cards(&self) -> impl Iterator<Item = CardReport> {
+        self.clusters.iter().filter_map(|cluster| cluster.node()).flat_map(|node| node.cards)
+    }
+}
+
+/// What the last round heard is too old to say how busy a card is, but better than nothing.
+async fn look(cluster: &Cluster) {
+    if let Ok(node) = cluster.envd.node().await {
+        // The queue is to know no less than people see.
+        cluster.note_node(node);
     }
 }
 

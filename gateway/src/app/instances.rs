@@ -2,11 +2,17 @@
 
 pub(super) mod check;
 
+use std::collections::BTreeMap;
+
 use envd_api::control::InstanceSpec;
 use gateway_api::{
-    Action, CreateInstance, Goal, Instance, InstanceId, InstanceName, Slug, Status, error::Reason,
-    instance::SHM_DEFAULT_BYTES, job::DryRun, session::Role,
+    Action, CreateInstance, Goal, Instance, InstanceId, InstanceName, Slug, Status,
+    error::Reason,
+    instance::{SHM_DEFAULT_BYTES, StartTimes},
+    job::DryRun,
+    session::Role,
 };
+use jiff::Timestamp;
 
 use oci_spec::distribution::Reference;
 
@@ -16,28 +22,36 @@ use crate::{
         Caller,
         policy::{self, Grant},
     },
+    clusters::Cluster,
     error::Error,
     events::What,
-    store::{InstanceRow, NewInstance, StoreError},
+    store::{InstanceRow, NewInstance, StoreError, Whose},
 };
-pub(super) use check::gibibytes;
+pub(super) use check::readable;
+
+/// The most instances of a page.
+const PAGE_MAX: u32 = 1000;
+
+/// A part of a list of instances, newest first; all of it without a limit.
+#[derive(Debug, Default)]
+pub(crate) struct InstancePage {
+    /// The last of the page before.
+    pub(crate) after: Option<InstanceId>,
+    pub(crate) limit: Option<u32>,
+}
 
 impl App {
-    /// The caller's own instances, newest first.
-    pub(crate) async fn instances(&self, caller: &Caller) -> Result<Vec<Instance>, Error> {
-        let rows = self.store.instances_of(caller.user.id).await?;
-        Ok(rows.into_iter().map(|row| self.view_for(caller, row)).collect())
-    }
-
-    /// All that the caller may see, newest first: those of the group for its leader, everyone's for an admin.
-    pub(crate) async fn visible_instances(&self, caller: &Caller) -> Result<Vec<Instance>, Error> {
-        let mut rows = match caller.user.role {
-            Role::Admin => self.store.instances().await?,
-            Role::Leader => self.store.instances_of_group(caller.user.group_id).await?,
-            Role::User => self.store.instances_of(caller.user.id).await?,
-        };
-        rows.retain(|row| row.job.is_none() && policy::may_see(caller, row));
-        rows.sort_by(|a, b| b.id.cmp(&a.id));
+    /// The caller's own instances or all that they may see (those of the group for its leader, everyone's for an admin),
+    /// newest first.
+    pub(crate) async fn instances(
+        &self,
+        caller: &Caller,
+        all: bool,
+        page: &InstancePage,
+    ) -> Result<Vec<Instance>, Error> {
+        let whose = if all { seen_by(caller) } else { Whose::User(caller.user.id) };
+        let most = page.limit.map(|limit| limit.clamp(1, PAGE_MAX));
+        let rows = self.store.shown_instances(whose, page.after.as_ref(), most).await?;
         Ok(rows.into_iter().map(|row| self.view_for(caller, row)).collect())
     }
 
@@ -52,15 +66,20 @@ impl App {
         wanted: CreateInstance,
     ) -> Result<Instance, Error> {
         let auto_start = wanted.auto_start;
-        let (name, mut spec) = self.checked(caller, wanted).await?;
+        let cluster = self.clusters.asked(wanted.cluster.as_deref())?;
+        let pool = wanted.pool.clone();
+        let name: InstanceName = wanted.name.parse().map_err(Error::BadName)?;
         let (id, slug) = (InstanceId::new(), name.slug());
-        self.refuse(&line::new_instance_work(&id, caller, &spec)).await?;
-        spec.image = self.pin_image(caller, &spec.image, None).await?;
+        let mut spec = self.checked(caller, cluster, wanted, slug.to_string()).await?;
+        self.refuse(&line::new_instance_work(&id, caller, cluster, pool.as_deref(), &spec)).await?;
+        spec.image = self.pin_image(caller, cluster, &spec.image, None).await?;
         let new = NewInstance {
             id: &id,
             user: caller.user.id,
             name: &name,
             slug: &slug,
+            cluster: &cluster.name,
+            pool: pool.as_deref(),
             spec: &spec,
             status: &on_its_way(),
             auto_start,
@@ -80,14 +99,21 @@ impl App {
         Ok(instance)
     }
 
-    /// What would become of a request for an instance.
+    /// What would become of a request for an instance, which need not have a name yet.
     pub(crate) async fn dry_run_instance(
         &self,
         caller: &Caller,
         wanted: CreateInstance,
     ) -> Result<DryRun, Error> {
-        let (_, spec) = self.checked(caller, wanted).await?;
-        let outcome = self.foresee(&line::new_instance_work(&InstanceId::new(), caller, &spec)).await?;
+        let cluster = self.clusters.asked(wanted.cluster.as_deref())?;
+        let pool = wanted.pool.clone();
+        let hostname = match wanted.name.as_str() {
+            "" => String::new(),
+            name => name.parse::<InstanceName>().map_err(Error::BadName)?.slug().to_string(),
+        };
+        let spec = self.checked(caller, cluster, wanted, hostname).await?;
+        let work = line::new_instance_work(&InstanceId::new(), caller, cluster, pool.as_deref(), &spec);
+        let outcome = self.foresee(&work).await?;
         outcome.map(|outcome| line::dry_run(&outcome)).ok_or_else(Error::no_machine)
     }
 
@@ -95,19 +121,20 @@ impl App {
     async fn checked(
         &self,
         caller: &Caller,
+        cluster: &Cluster,
         wanted: CreateInstance,
-    ) -> Result<(InstanceName, InstanceSpec), Error> {
-        let name: InstanceName = wanted.name.parse().map_err(Error::BadName)?;
+        hostname: String,
+    ) -> Result<InstanceSpec, Error> {
         let image = wanted.image.clone().unwrap_or_else(|| self.config.default_image.clone());
         check::image(&image)?;
         let image = self.authorise_image(caller, &image).await?;
-        check::request(&wanted, self.cluster.node().as_ref())?;
+        check::request(&wanted, cluster.node().as_ref())?;
         let secrets = self.used_secrets(caller, &wanted).await?;
-        self.check_image_is_here(&image).await?;
-        let spec = InstanceSpec {
+        self.check_image_is_here(cluster, &image).await?;
+        Ok(InstanceSpec {
             user: caller.user.home.clone(),
             group: caller.user.group.to_string(),
-            hostname: name.slug().to_string(),
+            hostname,
             image,
             cpus: wanted.cpus,
             memory_bytes: wanted.memory_bytes,
@@ -119,35 +146,41 @@ impl App {
             env: wanted.env,
             command: wanted.command,
             links: [].into(),
+            code_dir: None,
             work_dir: None,
             task: false,
             secrets,
-        };
-        Ok((name, spec))
+        })
     }
 
-    pub(crate) async fn start_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
+    /// `gpus` are for what a failed task left, which is opened without any otherwise.
+    pub(crate) async fn start_instance(
+        &self,
+        caller: &Caller,
+        name: &str,
+        gpus: Option<u32>,
+    ) -> Result<Instance, Error> {
         let row = self.find(caller, name).await?;
         if row.job.is_some() {
-            return self.open_kept_task(caller, row).await;
+            return self.open_kept_task(caller, row, gpus.unwrap_or(0)).await;
         }
-        self.check_used(row.user_id, &row.spec.secrets).await?;
+        if gpus.is_some() {
+            return Err(Error::unfit("gpus", Reason::OnlyForTasks));
+        }
         self.act(caller, name, Action::Start, Goal::Running, on_its_way()).await
     }
 
     pub(crate) async fn stop_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
-        self.act(caller, name, Action::Stop, Goal::Stopped, Status::Stopping).await
+        self.act(caller, name, Action::Stop, Goal::Stopped, Status::STOPPING).await
     }
 
     /// A new generation of the same goal: the cluster stops what was started for an earlier one first.
     pub(crate) async fn restart_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
-        let row = self.find(caller, name).await?;
-        self.check_used(row.user_id, &row.spec.secrets).await?;
         self.act(caller, name, Action::Restart, Goal::Running, Status::Starting).await
     }
 
     pub(crate) async fn delete_instance(&self, caller: &Caller, name: &str) -> Result<Instance, Error> {
-        self.act(caller, name, Action::Delete, Goal::Deleted, Status::Deleting).await
+        self.act(caller, name, Action::Delete, Goal::Deleted, Status::DELETING).await
     }
 
     /// Finds an instance and grants an action on it.
@@ -161,7 +194,7 @@ impl App {
         // Those that it had last are what it gets first when it starts again, but they are not its own meanwhile.
         let is_held = row.goal == Goal::Running && !waits;
         let starts_again = row.starts_again();
-        let status = self.cluster.seen(row.status);
+        let status = self.clusters.of(&row.cluster).seen(row.status);
         let mut actions = status.actions();
         if row.job.is_some() {
             actions.retain(|&action| policy::fits_a_task(action));
@@ -169,7 +202,9 @@ impl App {
         if !starts_again {
             actions.retain(|&action| action != Action::Start);
         }
+        let start_times = start_times(row.start_times, &status);
         Instance {
+            start_times,
             queue: waits.then(|| self.places.of(row.id.as_str())).flatten(),
             job: row.job,
             id: row.id,
@@ -182,8 +217,11 @@ impl App {
             shm_bytes: row.spec.shm_bytes,
             gpus: row.spec.gpus,
             gpu_model: row.spec.gpu_model,
+            cluster: row.cluster,
+            pool: row.pool,
             cards: if is_held { row.spec.cards } else { Vec::new() },
             env: row.spec.env,
+            secrets: row.spec.secrets,
             command: row.spec.command,
             auto_start: row.auto_start,
             goal: row.goal,
@@ -202,8 +240,17 @@ impl App {
         instance.actions.retain(|action| may.contains(action));
         if !owner {
             instance.env.clear();
+            instance.secrets.clear();
         }
         instance
+    }
+
+    /// An instance was told to stop, by the gateway itself.
+    pub(crate) fn announce_stop(&self, row: InstanceRow) {
+        let (goal, status, generation) = (Goal::Stopped, Status::STOPPING, row.generation + 1);
+        self.announce(InstanceRow { goal, generation, status, ..row });
+        self.clusters.wake();
+        self.line_moves.notify_one();
     }
 
     /// Tells listeners of a changed row and answers with what they see.
@@ -222,7 +269,7 @@ impl App {
 
     /// Opens a task whose files were kept: its container starts again without its command, and without cards, to be
     /// looked around in.
-    async fn open_kept_task(&self, caller: &Caller, row: InstanceRow) -> Result<Instance, Error> {
+    async fn open_kept_task(&self, caller: &Caller, row: InstanceRow, gpus: u32) -> Result<Instance, Error> {
         let grant = policy::grant(caller, row, Action::Start)?;
         let row = grant.instance();
         if !row.starts_again() {
@@ -231,11 +278,13 @@ impl App {
         let spec = InstanceSpec {
             command: Vec::new(),
             task: false,
-            gpus: 0,
+            gpus,
             cards: Vec::new(),
             secrets: Vec::new(),
             ..row.spec.clone()
         };
+        let cluster = self.clusters.of(&row.cluster);
+        self.refuse(&line::new_instance_work(&row.id, caller, cluster, row.pool.as_deref(), &spec)).await?;
         let status = on_its_way();
         let line = caller.line(act_word(Action::Start), row.id.as_str()).with("name", row.name.as_str());
         if !self.store.open_task(&row.id, row.generation, &spec, &status, &line).await? {
@@ -267,14 +316,18 @@ impl App {
             let line = caller
                 .line(act_word(action), grant.id().as_str())
                 .with("name", grant.instance().name.as_str());
-            // Somebody may have acted between the look and the write: look again.
             let instance = grant.instance();
+            if goal == Goal::Running {
+                // Only now: a refusal names secrets of the owner's.
+                self.check_used(instance.user_id, &instance.spec.secrets).await?;
+            }
+            // Somebody may have acted between the look and the write: look again.
             if self.store.set_goal(&instance.id, instance.generation, goal, &status, &line).await? {
                 // Not read again, and told before the loop is woken: a moment later the row may be gone for good.
                 let generation = instance.generation + 1;
                 let row = InstanceRow { goal, generation, status, ..instance.clone() };
                 self.announce(row.clone());
-                self.wake.notify_one();
+                self.clusters.wake();
                 self.line_moves.notify_one();
                 return Ok(self.view_for(caller, row));
             }
@@ -288,7 +341,7 @@ impl App {
     pub(super) async fn find(&self, caller: &Caller, name: &str) -> Result<InstanceRow, Error> {
         let row = if let Ok(id) = name.parse::<InstanceId>() {
             // An id may be anybody's: whether it exists is not to be told by how long the answer takes.
-            let row = self.store.instance(&id).await?;
+            let row = self.store.instance_of(seen_by(caller), &id).await?;
             Some(row.ok_or_else(|| policy::missing(caller, "instance", name))?)
         } else if let Some((job, task)) = name.split_once('/') {
             self.store
@@ -307,19 +360,28 @@ impl App {
     }
 
     /// Local images cannot be pulled: one that is missing is a mistake that can be told at once.
-    pub(super) async fn check_image_is_here(&self, image: &str) -> Result<(), Error> {
+    pub(super) async fn check_image_is_here(&self, cluster: &Cluster, image: &str) -> Result<(), Error> {
         let is_own = image.parse::<Reference>().is_ok_and(|name| name.registry() == "localhost");
         // What a digest names is known to the engine alone.
         if !is_own || image.contains('@') {
             return Ok(());
         }
-        match self.cluster.envd.images().await {
+        match cluster.envd.images().await {
             Ok(images) if !images.iter().any(|local| same_image(&local.reference, image)) => {
                 Err(Error::NoImage { reference: image.to_owned(), reason: Reason::ImageNotOnThisMachine })
             }
             // When the cluster does not answer, the instance waits for it and is checked there.
             Ok(_) | Err(_) => Ok(()),
         }
+    }
+}
+
+/// Whose instances somebody may see: those of the group for its leader, everyone's for an admin.
+fn seen_by(caller: &Caller) -> Whose {
+    match caller.user.role {
+        Role::Admin => Whose::Everyones,
+        Role::Leader => Whose::Group(caller.user.group_id),
+        Role::User => Whose::User(caller.user.id),
     }
 }
 
@@ -357,6 +419,24 @@ fn act_word(action: Action) -> &'static str {
 /// The status of what is to run and may have to wait for room.
 fn on_its_way() -> Status {
     super::jobs::in_line()
+}
+
+/// When each step of the last start began. What the store has not been asked about since is so from now on.
+fn start_times(mut times: BTreeMap<String, Timestamp>, status: &Status) -> StartTimes {
+    const STARTS: [&str; 3] = ["waiting", "pulling", "starting"];
+    let state = status.word();
+    if STARTS.contains(&state) && times.keys().any(|state| !STARTS.contains(&state.as_str())) {
+        times.clear();
+    }
+    times.entry(state.to_owned()).or_insert_with(Timestamp::now);
+    let at = |state: &str| times.get(state).copied();
+    StartTimes {
+        waiting: at("waiting"),
+        pulling: at("pulling"),
+        starting: at("starting"),
+        running: at("running"),
+        failed: at("failed"),
+    }
 }
 
 #[cfg(test)]

@@ -21,12 +21,13 @@ use jobfile::{JobSpec, Level, Site, spec::StoragePath, variables};
 use super::{App, instances::check, line};
 use crate::{
     auth::{Caller, policy},
+    clusters::Cluster,
     error::Error,
     events::What,
     store::{JobRow, NewJob, StoreError},
 };
 
-/// The most jobs in a listing.
+/// The most jobs of a page.
 const LIST_MAX: u32 = 1000;
 const NAME_MAX: usize = 255;
 const TIME_LIMIT_MAX: u64 = 366 * 24 * 3600;
@@ -38,12 +39,13 @@ impl App {
         self.refuse(&line::job_work(&row)).await?;
         self.check_task_names(&row).await?;
         self.check_job_secrets(caller, &row.spec).await?;
-        self.pin_job(caller, &mut row.spec).await?;
+        self.pin_job(caller, self.clusters.of(&row.cluster), &mut row.spec).await?;
         let new = NewJob {
             id: &row.id,
             user: caller.user.id,
             name: &row.name,
             slug: &row.slug,
+            cluster: &row.cluster,
             file: &wanted.file,
             spec: &row.spec,
             warnings: &warnings,
@@ -86,18 +88,22 @@ impl App {
         outcome.map(|outcome| line::dry_run(&outcome)).ok_or_else(Error::no_machine)
     }
 
-    /// The newest of the caller's own jobs, or of all that they may see.
-    pub(crate) async fn jobs(&self, caller: &Caller, all: bool) -> Result<Vec<Job>, Error> {
+    /// A page of the caller's own jobs, or of all that they may see: the newest, or those that come after `page.after`.
+    pub(crate) async fn jobs(&self, caller: &Caller, all: bool, page: &JobPage) -> Result<Vec<Job>, Error> {
         let (user, group) = match (all, caller.user.role) {
             (true, Role::Admin) => (None, None),
             (true, Role::Leader) => (None, Some(caller.user.group_id)),
             (true, Role::User) | (false, _) => (Some(caller.user.id), None),
         };
-        let mut jobs = Vec::new();
-        for row in self.store.jobs(user, group, LIST_MAX).await? {
-            jobs.push(self.job_view(caller, row).await?);
-        }
-        Ok(jobs)
+        let limit = page.limit.unwrap_or(LIST_MAX).clamp(1, LIST_MAX);
+        let rows = self.store.jobs(user, group, page.after.as_ref(), limit).await?;
+        let ids: Vec<_> = rows.iter().map(|row| &row.id).collect();
+        let mut tasks = self.store.tasks_of_jobs(&ids).await?;
+        let view = |row: JobRow| {
+            let its_own = tasks.remove(&row.id).unwrap_or_default();
+            self.job_view_with(caller, row, its_own)
+        };
+        Ok(rows.into_iter().map(view).collect())
     }
 
     pub(crate) async fn job(&self, caller: &Caller, name: &str) -> Result<Job, Error> {
@@ -115,7 +121,14 @@ impl App {
     pub(crate) async fn job_events(&self, caller: &Caller, name: &str) -> Result<Vec<JobEventAt>, Error> {
         let row = self.find_job(caller, name).await?;
         let events = self.store.job_events(&row.id).await?;
-        Ok(events.into_iter().map(|(at, event)| JobEventAt { at, event }).collect())
+        let is_owner = row.user_id == caller.user.id;
+        let shown = events.into_iter().map(|(at, mut event)| {
+            if let (JobEvent::Retried { end } | JobEvent::Ended { end }, false) = (&mut event, is_owner) {
+                end.last_lines.clear();
+            }
+            JobEventAt { at, event }
+        });
+        Ok(shown.collect())
     }
 
     /// The instance that a task was, to read what it wrote: its owner's alone.
@@ -174,7 +187,7 @@ impl App {
                 row.ended_at = Some(Timestamp::now());
                 return JobEvent::Ended { end };
             }
-            row.status = Status::Stopping;
+            row.status = Status::STOPPING;
             JobEvent::StopAsked { by: by.clone() }
         })
         .await
@@ -184,7 +197,7 @@ impl App {
         let by = caller.user.name.to_string();
         self.act_on_job(caller, name, JobAction::Delete, |row| {
             row.goal = Goal::Deleted;
-            row.status = Status::Deleting;
+            row.status = Status::DELETING;
             JobEvent::StopAsked { by: by.clone() }
         })
         .await
@@ -235,7 +248,14 @@ impl App {
             Some(name) => name,
             None => self.next_name(caller, &row.name).await?,
         };
-        self.submit_job(caller, SubmitJob { file, name: Some(name) }).await
+        let wanted = SubmitJob {
+            file,
+            name: Some(name),
+            keep_on_failure: Some(row.keep),
+            cluster: Some(row.cluster),
+            pool: row.spec.pool,
+        };
+        self.submit_job(caller, wanted).await
     }
 
     /// `train-2`, `train-3` …: the first that the caller does not have.
@@ -259,22 +279,34 @@ impl App {
 
     /// A job as it would be, from its file.
     async fn draft(&self, caller: &Caller, wanted: &SubmitJob) -> Result<(JobRow, Vec<JobNote>), Error> {
-        let site = self.site(caller.user.name.as_str(), &caller.user.home, caller.user.group.as_str()).await;
+        let (user, group) = (caller.user.name.as_str(), caller.user.group.as_str());
+        let (cluster, clusters) = match &wanted.cluster {
+            // Whatever the file says.
+            Some(name) => (self.clusters.asked(Some(name))?, None),
+            None => (self.cluster_of_file(&wanted.file), Some(self.clusters.names())),
+        };
+        let site = Site { clusters, ..self.site(cluster, user, &caller.user.home, group).await };
         let reading = jobfile::read(wanted.file.as_bytes(), &site);
         let mut notes: Vec<JobNote> = reading.notes.iter().map(note).collect();
         let Some(mut spec) = reading.spec else { return Err(Error::BadJobFile { notes }) };
-        notes.extend(writable_mount(&spec).as_ref().map(note));
         let id = JobId::new();
         let name = wanted.name.clone().or_else(|| spec.name.clone()).unwrap_or_else(|| made_up_name(&id));
         check_name(&name)?;
         spec.name = Some(name.clone());
+        if let Some(keep) = wanted.keep_on_failure {
+            spec.keep_on_failure = keep;
+        }
+        notes.extend(self.unknown_workspace(caller, &spec).await?.as_ref().map(note));
+        spec.pool = wanted.pool.clone().or(spec.pool);
+        spec.cluster = Some(cluster.name.clone());
         // Before anything is checked: what is checked is what runs.
         let known = variables::known_before(&spec, caller.user.name.as_str(), &name);
         spec = variables::expand_spec(&spec, &known);
-        self.check_roles(caller, &mut spec).await?;
+        self.check_roles(caller, cluster, &mut spec).await?;
         let now = Timestamp::now();
         let row = JobRow {
             slug: Slug::of_job(&name),
+            cluster: cluster.name.clone(),
             id,
             user_id: caller.user.id,
             user: caller.user.name.clone(),
@@ -304,14 +336,20 @@ impl App {
         Ok((row, notes))
     }
 
-    /// What this site says about job files of that user.
-    pub(crate) async fn site(&self, user: &str, home: &str, group: &str) -> Site {
+    /// The cluster that a file names, or the first: what there is of storages depends on it.
+    pub(super) fn cluster_of_file(&self, file: &str) -> &Cluster {
+        let named = jobfile::read(file.as_bytes(), &Site::default()).spec.and_then(|spec| spec.cluster);
+        named.and_then(|name| self.clusters.get(&name)).unwrap_or_else(|| self.clusters.first())
+    }
+
+    /// What this site says about job files of that user, for a cluster.
+    pub(crate) async fn site(&self, cluster: &Cluster, user: &str, home: &str, group: &str) -> Site {
         let old = self.config.jobs.old_paths.iter().map(|(path, storage)| {
             let (name, below) = storage.split_once('/').unwrap_or((storage, ""));
             let path = path.replace("{user}", user);
             StoragePath { path, name: name.to_owned(), below: below.to_owned() }
         });
-        let storages = self.cluster.envd.storage(home, group).await.ok().map(|mounted| {
+        let storages = cluster.envd.storage(home, group).await.ok().map(|mounted| {
             let own = mounted.into_iter().map(|one| StoragePath {
                 path: one.at,
                 name: one.storage,
@@ -322,11 +360,10 @@ impl App {
             let old: Vec<_> = old.filter(|old| own.iter().any(|one| one.name == old.name)).collect();
             [own, old].concat()
         });
-        let mut shares = vec!["default".to_owned()];
-        shares.extend(self.config.jobs.shares.iter().cloned());
+        let shares = self.config.shares.iter().map(|share| share.name.clone()).collect();
         let registries = self.config.jobs.old_registries.clone();
         let mut site = Site { storages, shares: Some(shares), registries, ..Site::default() };
-        if let Some(node) = self.cluster.node() {
+        if let Some(node) = cluster.node() {
             // Nobody asked for it, so nobody is refused for it on a small machine.
             let with = &mut site.with_each_gpu;
             with.cpus = with.cpus.min(node.cpus);
@@ -335,14 +372,37 @@ impl App {
         site
     }
 
+    /// A workspace decides nothing here, so a file that names one of elsewhere runs all the same.
+    async fn unknown_workspace(
+        &self,
+        caller: &Caller,
+        spec: &JobSpec,
+    ) -> Result<Option<jobfile::Note>, Error> {
+        let Some(named) = &spec.workspace else { return Ok(None) };
+        let own = self.store.workspaces(Some(caller.user.id)).await?;
+        if own.iter().any(|workspace| workspace.name.as_str() == named) {
+            return Ok(None);
+        }
+        let known: Vec<_> = own.iter().map(|workspace| workspace.name.as_str()).collect();
+        let key = if spec.dialect == jobfile::Dialect::Dlc { "workspace_id" } else { "workspace" };
+        let params = [("value", named.clone()), ("known", known.join(", "))];
+        Ok(Some(jobfile::Note {
+            level: Level::Warning,
+            code: jobfile::Code::UnknownValue,
+            place: None,
+            pointer: format!("/{key}"),
+            params: params.map(|(name, value)| (name.to_owned(), value)).into(),
+        }))
+    }
+
     /// Checks what each role asks for; a saved image becomes the one with its digest.
-    async fn check_roles(&self, caller: &Caller, spec: &mut JobSpec) -> Result<(), Error> {
-        let node = self.cluster.node();
+    async fn check_roles(&self, caller: &Caller, cluster: &Cluster, spec: &mut JobSpec) -> Result<(), Error> {
+        let node = cluster.node();
         for role in &mut spec.roles {
             if let Some(image) = &mut role.image {
                 check::image(image)?;
                 *image = self.authorise_image(caller, image).await?;
-                self.check_image_is_here(image).await?;
+                self.check_image_is_here(cluster, image).await?;
             }
             if let Some(node) = &node
                 && role.resources.cpus > node.cpus
@@ -402,6 +462,19 @@ impl App {
         }
     }
 
+    /// The caller's own job that waits in the line and will have a task of this name.
+    pub(crate) async fn job_of_coming_task(&self, caller: &Caller, name: &str) -> Result<Option<Job>, Error> {
+        let waiting = self.store.waiting_jobs().await?;
+        let slug = Slug::meant(name);
+        let is_meant = |row: &JobRow| {
+            row.user_id == caller.user.id && row.task_slugs().any(|task| Some(&task) == slug.as_ref())
+        };
+        match waiting.into_iter().find(is_meant) {
+            Some(row) => Ok(Some(self.job_view(caller, row).await?)),
+            None => Ok(None),
+        }
+    }
+
     /// Tells listeners of a changed job.
     pub(crate) async fn announce_job(&self, row: &JobRow) -> Result<(), StoreError> {
         let job = self.job_as_is(row.clone()).await?;
@@ -416,13 +489,7 @@ pub(crate) fn in_line() -> Status {
 }
 
 pub(crate) fn stopped_by(by: &str) -> JobEnd {
-    JobEnd {
-        cause: EndCause::Stopped,
-        exit_code: None,
-        task: None,
-        by: Some(by.to_owned()),
-        message: String::new(),
-    }
+    JobEnd { by: Some(by.to_owned()), ..JobEnd::new(EndCause::Stopped) }
 }
 
 /// How long the files of a failed job are kept.
@@ -444,17 +511,12 @@ pub(super) fn note(note: &jobfile::Note) -> JobNote {
     }
 }
 
-/// A mount shows a storage as its owner has it, so what they can write they can write there too.
-fn writable_mount(spec: &JobSpec) -> Option<jobfile::Note> {
-    let key = if spec.dialect == jobfile::Dialect::Determined { "bind_mounts" } else { "mounts" };
-    let at = spec.mounts.iter().position(|mount| mount.read_only)?;
-    Some(jobfile::Note {
-        level: Level::Warning,
-        code: jobfile::Code::Ignored,
-        place: None,
-        pointer: format!("/{key}/{at}/read_only"),
-        params: [("why".to_owned(), "not_here".to_owned())].into(),
-    })
+/// A part of a list of jobs, newest first.
+#[derive(Debug, Default)]
+pub(crate) struct JobPage {
+    /// The last of the page before.
+    pub(crate) after: Option<JobId>,
+    pub(crate) limit: Option<u32>,
 }
 
 /// `job-` and a few letters of its id, for a file without a name.

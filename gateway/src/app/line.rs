@@ -4,7 +4,7 @@
 //! for the loop that starts things and for whoever asks what would become of a request.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{PoisonError, RwLock},
     time::Duration,
 };
@@ -16,14 +16,15 @@ use gateway_api::{
 };
 use jiff::Timestamp;
 use queue::{
-    Allowance, Card, Decision, Impossible, Kind, Limits, Need, Node, Outcome, Owner, Placed, Reason,
+    Allowance, Card, Decision, Impossible, Kind, Limits, Need, Node, Outcome, Owner, Placed, Pool, Reason,
     Resource, Rules, Running, Situation, Work,
 };
 
-use super::App;
+use super::{App, instances::readable};
 use crate::{
     auth::Caller,
-    clusters::{Health, Unknown},
+    clusters::{Cluster, Health},
+    config::{DEFAULT_SHARE, PoolSetting},
     error::Error,
     store::{JobRow, Reservation, StoreError, Waiting, milli},
 };
@@ -32,7 +33,7 @@ use crate::{
 pub(crate) const PRIORITY_DEFAULT: u8 = 5;
 /// The addresses of a user's network on one machine, some of them left for what is not in the line.
 const ADDRESSES: u64 = 240;
-/// Job files of OpenPAI ask for it to look around; every machine will do.
+/// Job files of OpenPAI ask for it to look around; where the site has no such pool, any will do.
 const DEBUG_POOL: &str = "debug";
 /// How long one waits for the next higher priority.
 const AGEING: Duration = Duration::from_hours(24);
@@ -46,8 +47,12 @@ impl Places {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Takes over the places of a decision; answers with the ids of those whose place is another one now.
-    pub(crate) fn note(&self, decisions: &[Decision]) -> Vec<String> {
+    pub(super) fn note(&self, decisions: &[Decision]) -> Vec<String> {
         let new: HashMap<String, QueuePlace> = decisions
             .iter()
             .filter_map(|decision| Some((decision.id.clone(), place(&decision.outcome)?)))
@@ -71,20 +76,24 @@ pub(crate) struct Outlook {
 impl App {
     /// What is so now; `None` as long as no machine has reported.
     pub(crate) async fn outlook(&self) -> Result<Option<Outlook>, StoreError> {
-        let Some(node) = self.node() else { return Ok(None) };
-        let mut running = running(self.store.reservations().await?, &node.name);
-        running.extend(strangers(self.cluster.unknown(), &node.name));
+        let nodes = self.machines();
+        if nodes.is_empty() {
+            return Ok(None);
+        }
+        let mut running = running(self.store.reservations().await?);
+        running.extend(self.clusters.iter().flat_map(|cluster| strangers(cluster)));
         let instances = self.store.waiting_instances().await?;
         let jobs = self.store.waiting_jobs().await?;
-        let mut waiting: Vec<Work> = instances.iter().map(instance_work).collect();
-        waiting.extend(jobs.iter().map(job_work));
-        let waiting: Vec<Work> = waiting.into_iter().map(|work| self.with_models(work)).collect();
+        let mut waiting = self.works(&instances, &jobs);
+        // What waits for a cluster that has not reported yet is told so, and has no place in the line.
+        waiting.retain(|work| nodes.iter().any(|node| node.cluster == work.cluster));
         let mut allowances = self.allowances().await?;
         limit_addresses(&mut allowances, &waiting);
         let situation = Situation {
             now: Timestamp::now(),
             rules: Rules { ageing: Some(AGEING) },
-            nodes: vec![node],
+            nodes,
+            pools: self.pools(),
             running,
             waiting,
             allowances,
@@ -96,11 +105,10 @@ impl App {
         }))
     }
 
-    /// What waits for room, instances and jobs.
-    pub(super) async fn waiting_works(&self) -> Result<Vec<Work>, StoreError> {
-        let mut works: Vec<Work> = self.store.waiting_instances().await?.iter().map(instance_work).collect();
-        works.extend(self.store.waiting_jobs().await?.iter().map(job_work));
-        Ok(works.into_iter().map(|work| self.with_models(work)).collect())
+    /// What waits for room, as the queue sees it.
+    pub(super) fn works(&self, instances: &[Waiting], jobs: &[JobRow]) -> Vec<Work> {
+        let works = instances.iter().map(instance_work).chain(jobs.iter().map(job_work));
+        works.map(|work| self.in_our_words(work)).collect()
     }
 
     /// The quotas, with models by the names that the queue knows.
@@ -111,6 +119,10 @@ impl App {
                 named.map(|(name, most)| (self.gpu_model(&name).unwrap_or(name), most)).collect();
         };
         let mut all: BTreeMap<_, _> = self.store.quotas().await?.into_iter().collect();
+        all.extend(self.config.shares.iter().map(|share| {
+            let allowance = Allowance { limits: share.limits(), raise: None };
+            (Owner::Share(share.name.clone()), allowance)
+        }));
         for allowance in all.values_mut() {
             by_model(&mut allowance.limits);
             allowance.raise.iter_mut().for_each(|raise| by_model(&mut raise.limits));
@@ -121,8 +133,11 @@ impl App {
     /// What would become of `work`; `None` as long as no machine has reported.
     pub(crate) async fn foresee(&self, work: &Work) -> Result<Option<Outcome>, Error> {
         let Some(mut outlook) = self.outlook().await? else { return Ok(None) };
+        if !outlook.situation.nodes.iter().any(|node| node.cluster == work.cluster) {
+            return Ok(None);
+        }
         limit_addresses(&mut outlook.situation.allowances, std::slice::from_ref(work));
-        Ok(queue::decide_for(&outlook.situation, &self.with_models(work.clone())))
+        Ok(queue::decide_for(&outlook.situation, &self.in_our_words(work.clone())))
     }
 
     /// Refuses at once what no machine could ever take, and what is over its user's quota where the site wants that.
@@ -140,19 +155,66 @@ impl App {
         }
     }
 
-    /// The model that is asked for by the name that the queue knows.
-    pub(crate) fn with_models(&self, work: Work) -> Work {
-        let model = work.model.map(|asked| self.gpu_model(&asked).unwrap_or(asked));
-        Work { model, ..work }
+    /// The model and the pool that are asked for by the names that the queue knows. Old files have one field for both.
+    fn in_our_words(&self, mut work: Work) -> Work {
+        let is_pool = |name: &str| self.config.pools.iter().any(|pool| pool.name == name);
+        if let Some(asked) = work.model.take() {
+            match self.gpu_model(&asked) {
+                Some(model) => work.model = Some(model),
+                None if work.pool.is_none() && is_pool(&asked) => work.pool = Some(asked),
+                None => work.model = Some(asked),
+            }
+        }
+        if let Some(asked) = work.pool.take_if(|asked| !is_pool(asked)) {
+            match self.gpu_model(&asked) {
+                Some(model) if work.model.is_none() => work.model = Some(model),
+                _ if asked == DEBUG_POOL => {}
+                _ => work.pool = Some(asked),
+            }
+        }
+        work
     }
 
-    fn node(&self) -> Option<Node> {
-        let node = self.cluster.node()?;
+    fn pools(&self) -> Vec<Pool> {
+        let models = |pool: &PoolSetting| {
+            let model = |asked: &String| self.gpu_model(asked).unwrap_or_else(|| asked.clone());
+            pool.gpus.iter().map(model).collect()
+        };
+        let pool = |pool: &PoolSetting| Pool {
+            name: pool.name.clone(),
+            cluster: pool.cluster.clone(),
+            models: models(pool),
+            kinds: pool.kinds.clone(),
+        };
+        self.config.pools.iter().map(pool).collect()
+    }
+
+    /// The pools that a cluster's machine is in, or those of one model of its cards.
+    pub(super) fn pools_of(&self, cluster: &str, model: Option<&str>) -> Vec<String> {
+        let here = |pool: &Pool| pool.cluster.as_ref().is_none_or(|own| own == cluster);
+        let has =
+            |pool: &Pool| pool.models.is_empty() || model.is_none_or(|model| pool.models.contains(model));
+        self.pools().into_iter().filter(|pool| here(pool) && has(pool)).map(|pool| pool.name).collect()
+    }
+
+    /// One for each cluster that has reported, by the name of the cluster.
+    fn machines(&self) -> Vec<Node> {
+        let mut nodes: Vec<Node> =
+            self.clusters.iter().filter_map(|cluster| self.machine_of(cluster)).collect();
+        // Two clusters on one machine see the same cards: the first of them has them.
+        let mut seen = HashSet::new();
+        for node in &mut nodes {
+            node.cards.retain(|card| seen.insert(card.id.clone()));
+        }
+        nodes
+    }
+
+    fn machine_of(&self, cluster: &Cluster) -> Option<Node> {
+        let node = cluster.node()?;
         Some(Node {
-            name: node.name,
-            ready: self.cluster.health() == Health::Ready,
-            pools: self.config.jobs.pools.iter().cloned().chain([DEBUG_POOL.to_owned()]).collect(),
-            kinds: [Kind::Instance, Kind::Job, Kind::Debug].into(),
+            name: cluster.name.clone(),
+            cluster: cluster.name.clone(),
+            ready: cluster.health() == Health::Ready,
             cpus_milli: milli(node.cpus) * self.config.jobs.cpu_overcommit,
             memory_mib: node.memory_bytes >> 20,
             cards: node
@@ -178,29 +240,37 @@ fn instance_work(waiting: &Waiting) -> Work {
         kind: if waiting.is_task { Kind::Debug } else { Kind::Instance },
         user: waiting.user.clone(),
         group: waiting.group.clone(),
-        share: None,
+        share: Some(DEFAULT_SHARE.to_owned()),
+        cluster: waiting.cluster.clone(),
         priority: waiting.priority,
         submitted: waiting.queued_at,
         tasks: vec![need(&waiting.spec)],
         model: waiting.spec.gpu_model.clone(),
-        pool: None,
+        pool: waiting.pool.clone(),
         longest: None,
     }
 }
 
 /// An instance that is not there yet, as the queue would see it.
-pub(super) fn new_instance_work(id: &InstanceId, caller: &Caller, spec: &InstanceSpec) -> Work {
+pub(super) fn new_instance_work(
+    id: &InstanceId,
+    caller: &Caller,
+    cluster: &Cluster,
+    pool: Option<&str>,
+    spec: &InstanceSpec,
+) -> Work {
     Work {
         id: id.to_string(),
         kind: Kind::Instance,
         user: caller.user.name.to_string(),
         group: caller.user.group.to_string(),
-        share: None,
+        share: Some(DEFAULT_SHARE.to_owned()),
+        cluster: cluster.name.clone(),
         priority: PRIORITY_DEFAULT,
         submitted: Timestamp::now(),
         tasks: vec![need(spec)],
         model: spec.gpu_model.clone(),
-        pool: None,
+        pool: pool.map(str::to_owned),
         longest: None,
     }
 }
@@ -222,7 +292,8 @@ pub(crate) fn job_work(job: &JobRow) -> Work {
         kind: Kind::Job,
         user: job.user.to_string(),
         group: job.group.clone(),
-        share: job.spec.share.clone(),
+        share: Some(job.spec.share.clone().unwrap_or_else(|| DEFAULT_SHARE.to_owned())),
+        cluster: job.cluster.clone(),
         priority: job.priority,
         submitted: job.queued_at,
         tasks: job.spec.roles.iter().map(need).collect(),
@@ -232,9 +303,9 @@ pub(crate) fn job_work(job: &JobRow) -> Work {
     }
 }
 
-/// What is held, one for each job or instance. There is one machine: what was written down before it had a name, or
-/// when it had another, is there too.
-fn running(reservations: Vec<Reservation>, node: &str) -> Vec<Running> {
+/// What is held, one for each job or instance. A cluster has one machine: what was written down before that had a name,
+/// or when it had another, is there too.
+fn running(reservations: Vec<Reservation>) -> Vec<Running> {
     let mut all: BTreeMap<String, Running> = BTreeMap::new();
     for one in reservations {
         let id = one.job.as_ref().map_or_else(|| one.instance.to_string(), ToString::to_string);
@@ -247,14 +318,14 @@ fn running(reservations: Vec<Reservation>, node: &str) -> Vec<Running> {
             },
             user: one.user,
             group: one.group,
-            share: one.share,
+            share: Some(one.share),
             started: one.taken_at,
             sequence: one.held.sequence,
             ends_by: one.ends_by,
             tasks: Vec::new(),
         });
         running.tasks.push(Placed {
-            node: node.to_owned(),
+            node: one.cluster,
             cpus_milli: one.held.cpus_milli,
             memory_mib: one.held.memory_mib,
             cards: one.held.cards,
@@ -264,8 +335,8 @@ fn running(reservations: Vec<Reservation>, node: &str) -> Vec<Running> {
 }
 
 /// What runs here and is nobody's: on no quota, and in the way nonetheless.
-fn strangers(unknown: BTreeMap<InstanceId, Unknown>, node: &str) -> impl Iterator<Item = Running> {
-    unknown.into_iter().filter_map(move |(id, unknown)| {
+fn strangers(cluster: &Cluster) -> impl Iterator<Item = Running> {
+    cluster.unknown().into_iter().filter_map(move |(id, unknown)| {
         let (started, takes) = unknown.running?;
         Some(Running {
             id: id.to_string(),
@@ -277,7 +348,7 @@ fn strangers(unknown: BTreeMap<InstanceId, Unknown>, node: &str) -> impl Iterato
             sequence: 0,
             ends_by: None,
             tasks: vec![Placed {
-                node: node.to_owned(),
+                node: cluster.name.clone(),
                 cpus_milli: takes.cpus_milli,
                 memory_mib: takes.memory_bytes >> 20,
                 cards: takes.cards,
@@ -394,10 +465,12 @@ fn impossible(reason: &Impossible) -> Said {
         Impossible::NoSuchModel { model, known } => {
             said(QueueReason::Never, [("model", model.clone()), ("known", known.join(", "))])
         }
-        Impossible::NoSuchPool { pool, known } => said(
-            QueueReason::Never,
-            [("pool", pool.clone().unwrap_or_default()), ("known", known.join(", "))],
-        ),
+        Impossible::NoSuchPool { pool, known } => {
+            said(QueueReason::Never, [("pool", pool.clone()), ("known", known.join(", "))])
+        }
+        Impossible::NotForKind { pool, kinds } => {
+            said(QueueReason::Never, [("pool", pool.clone()), ("kinds", kind_words(kinds))])
+        }
         Impossible::Nothing => said(QueueReason::Never, [("tasks", "0".to_owned())]),
     }
 }
@@ -422,7 +495,10 @@ fn never(reason: &Impossible) -> Error {
             Error::NotHere { kind: "gpu", name: model.clone(), known: known.join(", ") }
         }
         Impossible::NoSuchPool { pool, known } => {
-            Error::NotHere { kind: "pool", name: pool.clone().unwrap_or_default(), known: known.join(", ") }
+            Error::NotHere { kind: "pool", name: pool.clone(), known: known.join(", ") }
+        }
+        Impossible::NotForKind { pool, kinds } => {
+            Error::PoolTakesOthers { pool: pool.clone(), kinds: kind_words(kinds) }
         }
         Impossible::Nothing => Error::NeedsMoreMachines { tasks: 0, fit: 0 },
     }
@@ -461,6 +537,16 @@ fn owner_words(owner: &Owner) -> (&'static str, &str) {
     }
 }
 
+/// In the words of the settings, `instance,job`.
+fn kind_words(kinds: &[Kind]) -> String {
+    let word = |kind: &Kind| match kind {
+        Kind::Instance => "instance",
+        Kind::Job => "job",
+        Kind::Debug => "debug",
+    };
+    kinds.iter().map(word).collect::<Vec<_>>().join(",")
+}
+
 fn word(resource: &Resource) -> String {
     match resource {
         Resource::Cpus => "cpus".to_owned(),
@@ -479,7 +565,7 @@ fn amount(resource: &Resource, number: u64) -> String {
     let exact = number as f64;
     match resource {
         Resource::Cpus => format!("{}", exact / 1000.0),
-        Resource::Memory => format!("{:.1} GiB", exact / 1024.0),
+        Resource::Memory => readable(number << 20),
         Resource::Gpus | Resource::GpusOf(_) | Resource::Instances | Resource::Jobs | Resource::Tasks => {
             number.to_string()
         }

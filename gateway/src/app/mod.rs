@@ -4,6 +4,7 @@ mod accounts;
 mod apps;
 mod chores;
 mod cluster_view;
+mod collect;
 mod convert;
 mod foreign;
 mod gpus;
@@ -14,40 +15,44 @@ mod jobs;
 mod line;
 mod notices;
 mod people;
+mod queue_view;
 mod quota_use;
 mod quotas;
 mod recipe;
 mod registry;
+mod renamed;
 mod saved;
 mod secrets;
 mod site;
 mod ssh_keys;
 mod storage;
+mod strangers;
 mod usage;
 
 use std::{
     net::IpAddr,
+    num::NonZeroU32,
     path::Path,
     sync::{Arc, OnceLock},
 };
 
-use gateway_api::{UserName, node::DiskLimit, ssh::SshDoor};
+use gateway_api::{InstanceId, UserName, node::DiskLimit, ssh::SshDoor};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use tokio::sync::{Notify, RwLock};
 
 use crate::{
     agents::Agents,
     auth::{limits::SignInLimits, live::Live, password::Passwords, ticket::Tickets, vault::Vault},
-    clusters::{Cluster, Health},
+    clusters::{Cluster, Clusters},
     config::Config,
     error::Error,
     events::Events,
     listen::tls::Certificates,
     proxy::address::Addresses,
-    reconcile::{deliver::Delivering, jobs::Beginning},
+    reconcile::{deliver::Delivering, idle::Idle, jobs::Beginning},
     registry::Registry,
     samples::Samples,
-    store::Store,
+    store::{Store, StoreError},
     task_logs::TaskLogs,
     tasks::Tasks,
 };
@@ -56,10 +61,12 @@ use self::{line::Places, registry::Contents, ssh_keys::Challenges};
 
 pub(crate) use accounts::{NewAdmin, REGISTRY_SESSION_LASTS, SESSION_LASTS};
 pub(crate) use apps::APP_SESSION_LASTS;
-pub(crate) use jobs::{in_line, kept_for, stopped_by, task_status};
+pub(crate) use instances::InstancePage;
+pub(crate) use jobs::{JobPage, in_line, kept_for, stopped_by, task_status};
 pub(crate) use line::Outlook;
 pub(crate) use registry::Refused;
 pub(crate) use secrets::Keeper;
+pub(crate) use strangers::Nonsense;
 pub(crate) use usage::Stretch;
 
 /// All parts of the gateway. One per process.
@@ -67,7 +74,7 @@ pub(crate) use usage::Stretch;
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) store: Store,
-    pub(crate) cluster: Cluster,
+    pub(crate) clusters: Clusters,
     pub(crate) agents: Agents,
     pub(crate) events: Events,
     pub(crate) tasks: Tasks,
@@ -75,8 +82,6 @@ pub(crate) struct App {
     pub(crate) certificates: OnceLock<Certificates>,
     /// Set once the gateway listens.
     pub(crate) addresses: OnceLock<Addresses>,
-    /// Wakes the loop that tells the cluster what should be.
-    pub(crate) wake: Notify,
     /// Wakes the loop that looks after saves.
     pub(crate) wake_images: Notify,
     /// Wakes the loop that decides what starts.
@@ -87,6 +92,7 @@ pub(crate) struct App {
     pub(crate) logs_move: Notify,
     pub(crate) places: Places,
     pub(crate) beginning: Beginning,
+    pub(crate) idle: Idle,
     pub(crate) delivering: Delivering,
     pub(crate) logs: TaskLogs,
     pub(crate) samples: Arc<Samples>,
@@ -108,8 +114,9 @@ pub(crate) struct App {
     /// Held by those who list an image while they do, and alone by whoever takes one out of the registry.
     pub(crate) listing: RwLock<()>,
     refusals: DefaultKeyedRateLimiter<UserName>,
-    /// How often refused keys of one source are written down.
+    /// How often refused keys of one source are written down, and nonsense.
     strangers: DefaultKeyedRateLimiter<IpAddr>,
+    nonsense: DefaultKeyedRateLimiter<(IpAddr, Nonsense)>,
 }
 
 /// One part of the gateway and whether it is well.
@@ -130,16 +137,19 @@ impl PartHealth {
 impl App {
     pub(crate) fn build(config: Config, store: Store, tasks: Tasks) -> Result<Arc<Self>, Error> {
         Ok(Arc::new(Self {
-            cluster: Cluster::new(&config.data),
-            agents: Agents::new(&config.data, tasks.clone()),
+            clusters: Clusters::new(&config.clusters),
+            agents: Agents::new(
+                config.clusters.iter().map(|cluster| cluster.data.clone()).collect(),
+                tasks.clone(),
+            ),
             events: Events::new(),
-            wake: Notify::new(),
             wake_images: Notify::new(),
             line_moves: Notify::new(),
             jobs_move: Notify::new(),
             logs_move: Notify::new(),
             places: Places::default(),
             beginning: Beginning::default(),
+            idle: Idle::default(),
             delivering: Delivering::default(),
             logs: TaskLogs::new(&config.data),
             samples: Arc::new(Samples::new(&config.data)),
@@ -157,6 +167,7 @@ impl App {
             listing: RwLock::default(),
             refusals: RateLimiter::keyed(Quota::per_minute(chores::REFUSALS_PER_MINUTE)),
             strangers: RateLimiter::keyed(Quota::per_minute(chores::REFUSALS_PER_MINUTE)),
+            nonsense: RateLimiter::keyed(Quota::per_minute(NonZeroU32::MIN)),
             config,
             store,
             tasks,
@@ -170,20 +181,15 @@ impl App {
             // Everyone can ask: what the cause is stands in the log.
             error.to_string()
         });
-        let (cluster, engine) = match self.cluster.health() {
-            Health::Ready => (None, None),
-            Health::New => (Some("envd has not answered yet".to_owned()), None),
-            Health::ClusterUnreachable { message } => (Some(message), None),
-            Health::EngineUnreachable { message } => (None, Some(message)),
-        };
+        let trouble = |of: fn(&Cluster) -> Option<String>| self.trouble_of_clusters(of);
         let mut parts = vec![
             PartHealth::new("store", store),
-            PartHealth::new("cluster", cluster),
-            PartHealth::new("engine", engine),
-            PartHealth::new("tenants", self.cluster.tenants_trouble()),
+            PartHealth::new("cluster", trouble(Cluster::cluster_trouble)),
+            PartHealth::new("engine", trouble(Cluster::engine_trouble)),
+            PartHealth::new("tenants", trouble(Cluster::tenants_trouble)),
             PartHealth::new("disk", disk(&self.config.data)),
         ];
-        if let Some(node) = self.cluster.node() {
+        if let Some(node) = self.clusters.first().node() {
             let note = Some(match node.disk {
                 DiskLimit::Hard => "hard: the file system refuses what is over an instance's limit",
                 DiskLimit::Polled => "polled: an instance found over its limit is stopped",
@@ -194,6 +200,25 @@ impl App {
             parts.push(PartHealth::new("tls", certificates.trouble()));
         }
         parts
+    }
+
+    /// The cluster of an instance.
+    pub(crate) async fn cluster_of(&self, instance: &InstanceId) -> Result<&Cluster, StoreError> {
+        let name = self.store.cluster_of(instance).await?;
+        Ok(name.map_or_else(|| self.clusters.first(), |name| self.clusters.of(&name)))
+    }
+
+    /// What troubles any of the clusters; each is named where there are several.
+    fn trouble_of_clusters(&self, of: fn(&Cluster) -> Option<String>) -> Option<String> {
+        let several = self.clusters.iter().count() > 1;
+        let all: Vec<String> = self
+            .clusters
+            .iter()
+            .filter_map(|cluster| {
+                of(cluster).map(|what| if several { format!("{}: {what}", cluster.name) } else { what })
+            })
+            .collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 }
 

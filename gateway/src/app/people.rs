@@ -94,7 +94,7 @@ impl App {
         if group.is_some() {
             // What is open may see files of the group that was left; its user can open it again.
             self.live.end_of(user.id);
-            self.wake.notify_one();
+            self.clusters.wake();
         }
         self.user(caller, name).await
     }
@@ -106,11 +106,11 @@ impl App {
         let line = caller.line("user.remove", user.name.as_str());
         if user.removed_at.is_none() {
             self.store
-                .remove_user(user.id, &Status::Stopping, &line)
+                .remove_user(user.id, &Status::STOPPING, &line)
                 .await
                 .map_err(|error| last_admin(error, &user))?;
             self.live.look();
-            self.wake.notify_one();
+            self.clusters.wake();
         }
         // An admin who removed the own account sees it this last time.
         let removed = self.store.user_by_name(&user.name).await?;

@@ -2,25 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use gateway_api::quota::{OwnQuota, Quota, QuotaLimits, QuotaStanding, QuotaUse};
+use gateway_api::quota::{OwnQuota, QuotaStanding, QuotaUse};
 use jiff::Timestamp;
-use queue::{Kind, Work};
+use queue::{Allowance, Kind, Limits, Work};
 
-use super::App;
+use super::{App, quotas::seen_limits};
 use crate::{
     auth::Caller,
+    config::ShareSetting,
     error::Error,
-    store::{QuotaOwner, Reservation},
+    store::{ImageRoom, QuotaOwner, Reservation, cpus},
 };
 
 impl App {
     pub(crate) async fn own_quota(&self, caller: &Caller) -> Result<OwnQuota, Error> {
         let held = self.store.reservations().await?;
-        let waiting = self.waiting_works().await?;
+        let waiting = self.works(&self.store.waiting_instances().await?, &self.store.waiting_jobs().await?);
         let (user, group) = (caller.user.name.to_string(), caller.user.group.to_string());
-        let of_user = self.quota(QuotaOwner::User(caller.user.id)).await?;
-        let of_group = self.quota(QuotaOwner::Group(caller.user.group_id)).await?;
+        let of_user = self.store.quota(QuotaOwner::User(caller.user.id)).await?;
+        let of_group = self.store.quota(QuotaOwner::Group(caller.user.group_id)).await?;
         let now = Timestamp::now();
+        let [of_users_images, of_groups_images] = [
+            self.store.image_room(QuotaOwner::User(caller.user.id), self.config.image_quota_bytes).await?,
+            self.store.image_room(QuotaOwner::Group(caller.user.group_id), None).await?,
+        ];
         let user_uses = (
             used(held.iter().filter(|one| one.user == user)),
             asked(waiting.iter().filter(|work| work.user == user)),
@@ -30,34 +35,42 @@ impl App {
             asked(waiting.iter().filter(|work| work.group == group)),
         );
         Ok(OwnQuota {
-            user: standing(user, of_user, now, user_uses),
-            group: standing(group, of_group, now, group_uses),
+            user: with_images(standing(user, of_user, now, user_uses), &of_users_images),
+            group: with_images(standing(group, of_group, now, group_uses), &of_groups_images),
+            shares: self.share_standings(&held, &waiting, now),
         })
     }
-}
 
-fn standing(name: String, quota: Quota, now: Timestamp, uses: (QuotaUse, QuotaUse)) -> QuotaStanding {
-    let raise = quota.raise.filter(|raise| now < raise.until);
-    let raised_until = raise.as_ref().map(|raise| raise.until);
-    let limits = match raise {
-        Some(raise) => in_force(quota.limits, raise.limits),
-        None => quota.limits,
-    };
-    QuotaStanding { name, limits, raised_until, used: uses.0, waiting: uses.1 }
-}
-
-/// What is raised, and the rest as it always is.
-fn in_force(always: QuotaLimits, raised: QuotaLimits) -> QuotaLimits {
-    let mut gpus_by_model = always.gpus_by_model;
-    gpus_by_model.extend(raised.gpus_by_model);
-    QuotaLimits {
-        cpus: raised.cpus.or(always.cpus),
-        memory_bytes: raised.memory_bytes.or(always.memory_bytes),
-        gpus: raised.gpus.or(always.gpus),
-        gpus_by_model,
-        instances: raised.instances.or(always.instances),
-        jobs: raised.jobs.or(always.jobs),
+    /// Those that have limits.
+    fn share_standings(&self, held: &[Reservation], waiting: &[Work], now: Timestamp) -> Vec<QuotaStanding> {
+        let limited = self.config.shares.iter().filter(|share| share.limits() != Limits::default());
+        let share = |share: &ShareSetting| {
+            let uses = (
+                used(held.iter().filter(|one| one.share == share.name)),
+                asked(waiting.iter().filter(|work| work.share.as_ref() == Some(&share.name))),
+            );
+            standing(share.name.clone(), Some(Allowance { limits: share.limits(), raise: None }), now, uses)
+        };
+        limited.map(share).collect()
     }
+}
+
+fn standing(
+    name: String,
+    quota: Option<Allowance>,
+    now: Timestamp,
+    (used, waiting): (QuotaUse, QuotaUse),
+) -> QuotaStanding {
+    let quota = quota.unwrap_or_default();
+    let limits = seen_limits(&quota.in_force(now));
+    let raised_until = quota.raise.map(|raise| raise.until).filter(|&until| now < until);
+    QuotaStanding { name, limits, raised_until, used, waiting }
+}
+
+fn with_images(mut standing: QuotaStanding, room: &ImageRoom) -> QuotaStanding {
+    standing.limits.image_bytes = room.limit;
+    standing.used.image_bytes = room.used;
+    standing
 }
 
 fn used<'a>(held: impl Iterator<Item = &'a Reservation>) -> QuotaUse {
@@ -103,9 +116,4 @@ fn add_cards(sum: &mut QuotaUse, cards: u64, model: Option<&str>) {
     if let Some(model) = model.filter(|_| cards > 0) {
         *sum.gpus_by_model.entry(model.to_owned()).or_default() += cards;
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nobody has so many processors")]
-fn cpus(milli: u64) -> f64 {
-    milli as f64 / 1000.0
 }

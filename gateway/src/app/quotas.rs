@@ -7,7 +7,7 @@ use super::App;
 use crate::{
     auth::{Caller, policy},
     error::Error,
-    store::{QuotaOwner, milli},
+    store::{QuotaOwner, cpus, milli},
 };
 
 impl App {
@@ -43,7 +43,7 @@ impl App {
         self.set_quota(caller, owner, "group", name, quota).await
     }
 
-    pub(super) async fn quota(&self, owner: QuotaOwner) -> Result<Quota, Error> {
+    async fn quota(&self, owner: QuotaOwner) -> Result<Quota, Error> {
         Ok(self.store.quota(owner).await?.map(|allowance| seen(&allowance)).unwrap_or_default())
     }
 
@@ -106,6 +106,7 @@ fn limits(quota: &QuotaLimits) -> Limits {
         instances: quota.instances,
         jobs: quota.jobs,
         tasks: None,
+        image_bytes: quota.image_bytes,
     }
 }
 
@@ -119,15 +120,14 @@ fn seen(allowance: &Allowance) -> Quota {
     }
 }
 
-fn seen_limits(limits: &Limits) -> QuotaLimits {
-    #[expect(clippy::cast_precision_loss, reason = "no quota has that many processors")]
-    let cpus = limits.cpus_milli.map(|milli| milli as f64 / 1000.0);
+pub(super) fn seen_limits(limits: &Limits) -> QuotaLimits {
     QuotaLimits {
-        cpus,
+        cpus: limits.cpus_milli.map(cpus),
         memory_bytes: limits.memory_mib.map(|mib| mib << 20),
         gpus: limits.gpus,
         gpus_by_model: limits.gpus_by_model.clone(),
         instances: limits.instances,
         jobs: limits.jobs,
+        image_bytes: limits.image_bytes,
     }
 }

@@ -5,7 +5,10 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use gateway_api::packages::{Package, Packages, Recipe};
+use gateway_api::{
+    error::Reason,
+    packages::{Package, Packages, Recipe},
+};
 
 use super::App;
 use crate::{auth::Caller, error::Error, store::ImageRow};
@@ -15,10 +18,7 @@ impl App {
     pub(crate) async fn recipe(&self, caller: &Caller, name: &str) -> Result<Recipe, Error> {
         let row = self.find_image(caller, name).await?;
         let packages = self.store.packages_of(&row.id).await?;
-        let packages = packages.ok_or_else(|| Error::BadValue {
-            field: "image",
-            why: "nobody knows what was installed in it: it was pushed, or is not saved yet".to_owned(),
-        })?;
+        let packages = packages.ok_or_else(|| Error::unfit("image", Reason::PackagesUnknown))?;
         Ok(recipe(&row, &packages))
     }
 }

@@ -11,11 +11,7 @@ use std::{
 
 use gateway_api::{ImageId, image::ImageState};
 
-use super::{
-    App,
-    instances::gibibytes,
-    saved::{check_name, full_name},
-};
+use super::{App, saved::check_name};
 use crate::{
     auth::{Caller, policy},
     error::Error,
@@ -24,11 +20,13 @@ use crate::{
         manifest::{Blob, Manifest},
         path::Reference,
     },
-    store::{ImageRow, Pushed, PushedImage},
+    store::{ImageRoom, ImageRow, NoRoom, Pushed, PushedImage, QuotaOwner},
 };
 
 /// Images in an index that are looked at.
 const INDEX_MAX: usize = 64;
+/// The largest image that is believed in: sums of these fit a column.
+const BYTES_MAX: u64 = 1 << 50;
 /// Manifests whose contents are remembered.
 const REMEMBERED_MAX: usize = 512;
 
@@ -49,11 +47,15 @@ pub(crate) enum Refused {
     NotYours { yours: String },
     #[error("an image of that name is being saved or deleted; try again when that is done")]
     Busy,
-    #[error("pushing takes {wanted}, and your images take {used} of {limit} already; delete some first")]
-    Quota { wanted: String, used: String, limit: String },
     /// Not there, or not for this caller.
     #[error("there is nothing of that name for you")]
     Nothing,
+}
+
+impl From<NoRoom> for Refused {
+    fn from(refused: NoRoom) -> Self {
+        Self::Error(refused.into())
+    }
 }
 
 impl From<crate::store::StoreError> for Refused {
@@ -120,7 +122,11 @@ impl App {
     }
 
     /// Everything that a manifest leads to.
-    async fn contents_of(&self, repository: &str, digest: &str) -> Result<Arc<HashSet<String>>, Refused> {
+    pub(super) async fn contents_of(
+        &self,
+        repository: &str,
+        digest: &str,
+    ) -> Result<Arc<HashSet<String>>, Refused> {
         if let Some(known) = self.contents.get(digest) {
             return Ok(known);
         }
@@ -165,13 +171,45 @@ impl App {
     }
 
     /// Lets an upload into a repository begin.
-    pub(crate) async fn may_push(&self, caller: &Caller, repository: &str) -> Result<(), Refused> {
+    pub(crate) fn may_push(&self, caller: &Caller, repository: &str) -> Result<(), Refused> {
         let name = own_name(caller, repository).ok_or_else(|| self.not_yours(caller))?;
         check_name(repository, name, "latest")?;
-        self.check_push_quota(caller, None, 1).await
+        Ok(())
     }
 
-    /// What a manifest means for its user's quota, before the registry gets it.
+    /// The most bytes that an upload may have, and why it cannot have more; `None` where nobody limits it. What has
+    /// been uploaded is counted by [`App::uploaded`]: this keeps what is too much from being sent at all.
+    pub(crate) async fn upload_room(&self, caller: &Caller) -> Result<Option<(u64, NoRoom)>, Refused> {
+        let user = self.store.image_room(QuotaOwner::User(caller.user.id), self.config.image_quota_bytes);
+        let group = self.store.image_room(QuotaOwner::Group(caller.user.group_id), None);
+        let rooms = [(None, user.await?), (Some(caller.user.group.to_string()), group.await?)];
+        let left = rooms.into_iter().filter_map(|(group, ImageRoom { used, limit })| {
+            let (limit, left) = (limit?, limit?.saturating_sub(used));
+            Some((left, NoRoom { group, wanted: left.saturating_add(1), used, limit, largest: Vec::new() }))
+        });
+        Ok(left.min_by_key(|(left, _)| *left))
+    }
+
+    /// Counts a blob that the registry has taken for the caller. One for which there is no room is not theirs.
+    pub(crate) async fn uploaded(
+        &self,
+        caller: &Caller,
+        repository: &str,
+        digest: &str,
+    ) -> Result<(), Refused> {
+        let registry = self.site_registry()?;
+        let bytes = registry.blob_bytes(repository, digest).await?;
+        let site = self.config.image_quota_bytes;
+        match self.store.add_upload(caller.user.id, digest, bytes, site).await? {
+            None => Ok(()),
+            Some(refused) => {
+                registry.forget_blob(repository, digest).await?;
+                Err(refused.into())
+            }
+        }
+    }
+
+    /// What a manifest is about, before the registry gets it.
     pub(crate) async fn check_manifest(
         &self,
         caller: &Caller,
@@ -186,12 +224,10 @@ impl App {
             return Err(Refused::Busy);
         }
         let manifest = Manifest::read(bytes).map_err(|error| Refused::BadManifest(error.to_string()))?;
-        let size = self.size_of(repository, manifest).await?;
-        self.check_push_quota(caller, before.as_ref(), size.bytes).await?;
-        Ok(size)
+        self.size_of(repository, manifest).await
     }
 
-    async fn size_of(&self, repository: &str, manifest: Manifest) -> Result<Size, Refused> {
+    pub(super) async fn size_of(&self, repository: &str, manifest: Manifest) -> Result<Size, Refused> {
         // An image that holds a blob twice is stored once.
         let size = |blobs: Vec<Blob>| {
             let layers = u32::try_from(blobs.len().saturating_sub(1)).unwrap_or(u32::MAX);
@@ -218,7 +254,10 @@ impl App {
             }
         };
         let bytes = blobs.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
-        Ok(Size { bytes: bytes.min(i64::MAX as u64), layers })
+        if bytes > BYTES_MAX {
+            return Err(Refused::BadManifest("it is larger than anything can be".to_owned()));
+        }
+        Ok(Size { bytes, layers, blobs: blobs.into_iter().collect() })
     }
 
     /// Lists an image that the registry has taken; to be called with [`App::listing`] held since before it was asked.
@@ -239,15 +278,17 @@ impl App {
             digest,
             size_bytes: size.bytes,
             layers: size.layers,
+            blobs: &size.blobs,
         };
         let line = caller.line("image.push", format!("{repository}:{tag}")).with("digest", digest);
-        match self.store.put_pushed_image(&new, &line).await? {
+        match self.store.put_pushed_image(&new, self.config.image_quota_bytes, &line).await? {
             Pushed::Yes(id) => {
                 if let Some(row) = self.store.image(&id).await? {
                     self.announce_image(&row);
                 }
                 Ok(())
             }
+            Pushed::NoRoom(refused) => Err(refused.into()),
             Pushed::Busy => Err(Refused::Busy),
             Pushed::UserGone => Err(Error::Unauthenticated.into()),
         }
@@ -291,35 +332,17 @@ impl App {
         Ok(names)
     }
 
-    async fn check_push_quota(
-        &self,
-        caller: &Caller,
-        before: Option<&ImageRow>,
-        wanted: u64,
-    ) -> Result<(), Refused> {
-        let Some(limit) = self.config.image_quota_bytes else { return Ok(()) };
-        let used = self.store.image_bytes_of(caller.user.id).await?;
-        let used = used.saturating_sub(before.map_or(0, |row| row.added_bytes));
-        if used.saturating_add(wanted) <= limit {
-            return Ok(());
-        }
-        if let Some(row) = before {
-            tracing::info!(user = %caller.user.name, image = full_name(row), "no room for a push");
-        }
-        let [wanted, used, limit] = [wanted, used, limit].map(gibibytes);
-        Err(Refused::Quota { wanted, used, limit })
-    }
-
     fn not_yours(&self, caller: &Caller) -> Refused {
         Refused::NotYours { yours: format!("{}/{}", self.registry_name(), caller.user.home) }
     }
 }
 
 /// What an image takes in the registry.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Size {
     bytes: u64,
     layers: u32,
+    blobs: Vec<(String, u64)>,
 }
 
 /// The image's name in a repository of the caller's own.

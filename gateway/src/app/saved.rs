@@ -15,13 +15,13 @@ use oci_spec::distribution::Reference;
 use super::{
     App,
     foreign::unpinned,
-    instances::{check, gibibytes},
+    instances::{check, readable},
 };
 use crate::{
     auth::{Caller, policy},
-    error::Error,
+    error::{Error, chain},
     events::What,
-    store::{Added, ImageChange, ImageRow, InstanceRow, JobRow, NewImage},
+    store::{Added, ImageChange, ImageRow, InstanceRow, JobRow, NewImage, NoRoom, QuotaOwner},
 };
 
 impl App {
@@ -43,7 +43,7 @@ impl App {
         check_name(&repository, &image, &tag)?;
         check_message(&wanted.message)?;
         let exclude = exclude(wanted.exclude)?;
-        self.check_quota(caller, instance, &exclude).await?;
+        let wanted_bytes = self.save_wants(caller, instance, &exclude).await?;
         let id = ImageId::new();
         let parent = self.shown_image(&instance.spec.image);
         let new = NewImage {
@@ -58,19 +58,29 @@ impl App {
             exclude: &exclude,
             share: wanted.share,
             stop: wanted.stop,
+            wanted_bytes,
         };
         let line = caller
             .line("instance.save", instance.id.as_str())
             .with("image", id.as_str())
             .with("name", format!("{image}:{tag}"))
             .with("share", wanted.share.word());
-        match self.store.add_image(new, &line).await? {
-            Added::Yes => {}
+        // The lists and the registry are compared only while nobody begins to save.
+        let listing = self.listing.read().await;
+        let failed = match self.store.add_image(new, self.config.image_quota_bytes, &line).await? {
+            Added::Yes(failed) => failed,
             Added::Taken => {
                 return Err(Error::AlreadyExists { kind: "image", name: format!("{image}:{tag}") });
             }
+            Added::NoRoom(refused) => return Err(refused.into()),
             Added::Busy => return Err(Error::BeingSaved { name: instance.name.to_string() }),
             Added::UserGone => return Err(Error::Unauthenticated),
+        };
+        drop(listing);
+        if let Some(failed) = failed
+            && let Err(error) = self.clusters.of(&instance.cluster).envd.forget_save(&failed).await
+        {
+            tracing::warn!(image = %failed, error = chain(&error), "what a failed save has made is not forgotten yet");
         }
         let row = self.store.image(&id).await?.ok_or_else(|| not_found(&image))?;
         self.announce_image(&row);
@@ -78,21 +88,42 @@ impl App {
         Ok(self.view_image(&row, Vec::new()))
     }
 
-    /// Before any work: what a save may take at most, compression apart.
-    async fn check_quota(
+    /// What a save may take at most, compression apart; looked for only where somebody limits it.
+    async fn save_wants(
         &self,
         caller: &Caller,
         instance: &InstanceRow,
         exclude: &[String],
-    ) -> Result<(), Error> {
-        let Some(limit) = self.config.image_quota_bytes else { return Ok(()) };
-        let used = self.store.image_bytes_of(caller.user.id).await?;
-        let wanted = self.changes_of(instance, exclude.to_vec()).await?.bytes;
-        if used.saturating_add(wanted) <= limit {
-            return Ok(());
+    ) -> Result<u64, Error> {
+        let user = self.store.image_room(QuotaOwner::User(caller.user.id), self.config.image_quota_bytes);
+        let group = self.store.image_room(QuotaOwner::Group(caller.user.group_id), None);
+        if user.await?.limit.or(group.await?.limit).is_none() {
+            return Ok(0);
         }
-        let [wanted, used, limit] = [wanted, used, limit].map(gibibytes);
-        Err(Error::ImageQuota { wanted, used, limit })
+        Ok(self.changes_of(instance, exclude.to_vec()).await?.bytes)
+    }
+
+    /// Tries a save again that failed, from what was made before it did.
+    pub(crate) async fn retry_image(&self, caller: &Caller, name: &str) -> Result<Image, Error> {
+        let row = self.find_image(caller, name).await?;
+        policy::retry_image(caller, &row)?;
+        let line = caller.line("image.retry", row.id.as_str()).with("name", full_name(&row));
+        let listing = self.listing.read().await;
+        match self.store.retry_image(&row, self.config.image_quota_bytes, &line).await? {
+            Added::Yes(_) => {}
+            Added::NoRoom(refused) => return Err(refused.into()),
+            Added::Taken => return Err(Error::unfit("image", Reason::ImageNotFailed)),
+            Added::Busy => {
+                let name = row.instance.map(|(_, name)| name.to_string()).unwrap_or_default();
+                return Err(Error::BeingSaved { name });
+            }
+            Added::UserGone => return Err(Error::Unauthenticated),
+        }
+        drop(listing);
+        let row = self.store.image(&row.id).await?.ok_or_else(|| not_found(name))?;
+        self.announce_image(&row);
+        self.wake_images.notify_one();
+        Ok(self.view_image(&row, Vec::new()))
     }
 
     /// What a save would put into an image.
@@ -107,7 +138,8 @@ impl App {
     }
 
     async fn changes_of(&self, instance: &InstanceRow, exclude: Vec<String>) -> Result<Changes, Error> {
-        let changes = self.cluster.envd.changes(&instance.id, &AskChanges { exclude }).await;
+        let changes =
+            self.clusters.of(&instance.cluster).envd.changes(&instance.id, &AskChanges { exclude }).await;
         changes.map_err(|error| match error {
             ClientError::Refused { message, .. } => Error::SaveRefused { why: message },
             error @ (ClientError::Unreachable { .. } | ClientError::Protocol(_)) => {
@@ -144,6 +176,7 @@ impl App {
         if let Some(message) = &wanted.message {
             check_message(message)?;
         }
+        self.rename_image(caller, &row, wanted.name.as_deref(), wanted.tag.as_deref()).await?;
         let mut line = caller.line("image.change", row.id.as_str()).with("name", full_name(&row));
         if let Some(share) = wanted.share {
             line = line.with("share", share.word());
@@ -153,9 +186,11 @@ impl App {
                 line = line.with(key, value.to_string());
             }
         }
-        let ChangeImage { share, message, proposed, platform } = wanted;
+        let ChangeImage { share, message, proposed, platform, name: _, tag: _ } = wanted;
         let change = ImageChange { share, message, proposed, platform };
-        self.store.change_image(&row.id, &change, &line).await?;
+        if change != ImageChange::default() {
+            self.store.change_image(&row.id, &change, &line).await?;
+        }
         let row = self.store.image(&row.id).await?.ok_or_else(|| not_found(name))?;
         self.announce_image(&row);
         self.saved_image(caller, row.id.as_str()).await
@@ -306,6 +341,15 @@ fn not_found(name: &str) -> Error {
     Error::not_found("image", name)
 }
 
+impl From<NoRoom> for Error {
+    fn from(refused: NoRoom) -> Self {
+        let NoRoom { group, wanted, used, limit, largest } = refused;
+        let [wanted, used, limit] = [wanted, used, limit].map(readable);
+        let largest = largest.into_iter().map(|(name, bytes)| format!("{name} ({})", readable(bytes)));
+        Self::ImageQuota { wanted, used, limit, group, images: largest.collect::<Vec<_>>().join(", ") }
+    }
+}
+
 /// The names must do in any registry and any client.
 pub(super) fn check_name(repository: &str, name: &str, tag: &str) -> Result<(), Error> {
     let bad = |reason| {
@@ -327,25 +371,22 @@ pub(super) fn check_name(repository: &str, name: &str, tag: &str) -> Result<(), 
 
 fn check_message(message: &str) -> Result<(), Error> {
     if message.len() > MESSAGE_MAX_BYTES || message.contains('\0') {
-        return Err(Error::BadValue {
-            field: "message",
-            why: format!("it is longer than {MESSAGE_MAX_BYTES} bytes, or holds a NUL"),
-        });
+        return Err(Error::unfit("message", Reason::MessageTooLong));
     }
     Ok(())
 }
 
 fn exclude(wanted: Option<Vec<String>>) -> Result<Vec<String>, Error> {
     let exclude = wanted.unwrap_or_else(|| EXCLUDE_DEFAULT.map(str::to_owned).to_vec());
-    let bad = |why: String| Err(Error::BadValue { field: "exclude", why });
+    let bad = |reason| Err(Error::unfit("exclude", reason));
     if exclude.len() > EXCLUDE_MAX {
-        return bad(format!("there are more than {EXCLUDE_MAX} paths"));
+        return bad(Reason::ExcludeTooMany);
     }
     for path in &exclude {
         let odd = |part: &str| matches!(part, "." | "..");
         let is_path = path.len() > 1 && path.len() < 4096 && path.starts_with('/') && !path.contains('\0');
         if !is_path || path.split('/').any(odd) {
-            return bad(format!("`{}` is not an absolute path", path.chars().take(64).collect::<String>()));
+            return bad(Reason::ExcludeNotAbsolute);
         }
     }
     Ok(exclude)

@@ -12,6 +12,7 @@ use std::{
 
 use gateway_api::{
     SshKeyName, UserName,
+    error::Reason,
     id::SshKeyId,
     ssh::{AddSshKey, MakeSshPair, NewSshPair, SIGNATURE_NAMESPACE, SshChallenge, SshDoor, SshKey},
 };
@@ -23,8 +24,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::App;
 use crate::{
-    auth::{Caller, Key, Origin, limits::network, policy, token::Token},
-    error::{Error, chain},
+    auth::{Caller, Key, Origin, policy, token::Token},
+    error::Error,
     store::{KnownKey, NewSshKey, StoreError, UserId},
 };
 
@@ -36,8 +37,6 @@ const CHALLENGES_MAX: usize = 10_000;
 const KEY_MAX_BYTES: usize = 8 << 10;
 /// Keys of one user.
 const KEYS_MAX: usize = 100;
-/// When this many sources have shown keys that are not known, those that have rested are forgotten.
-const SOURCES_MAX: usize = 10_000;
 /// The least that an RSA key must have.
 const RSA_MIN_BITS: u32 = 2048;
 
@@ -84,7 +83,7 @@ impl App {
         let proved = match &wanted.signature {
             Some(signature) => {
                 let challenge = self.challenges.take(caller.user.id);
-                let challenge = challenge.ok_or_else(|| wrong("signature", "ask for a new challenge"))?;
+                let challenge = challenge.ok_or_else(|| Error::unfit("signature", Reason::ChallengeOver))?;
                 check_signature(&key, &challenge, signature)?;
                 true
             }
@@ -118,7 +117,7 @@ impl App {
     ) -> Result<SshKey, Error> {
         let keys = self.store.ssh_keys_of(caller.user.id).await?;
         if keys.len() >= KEYS_MAX {
-            return Err(wrong("key", "you have 100 keys already; remove one first"));
+            return Err(Error::unfit("key", Reason::KeysTooMany));
         }
         let id = SshKeyId::new();
         let public_key = PublicKey::new(key.key_data().clone(), "");
@@ -168,24 +167,6 @@ impl App {
         Ok(known.into_iter().find(|key| user.map_or(key.proved, |user| key.user.name == *user)))
     }
 
-    /// Writes down that somebody showed a key and did not get in. Strangers can do so as often as they like, so for each
-    /// source only so many in a minute.
-    pub(crate) async fn note_refused_key(&self, account: &str, fingerprint: &str, origin: &Origin) {
-        let source = network(origin.source);
-        if self.strangers.len() >= SOURCES_MAX {
-            self.strangers.retain_recent();
-        }
-        if self.strangers.check_key(&source).is_err() {
-            return;
-        }
-        // What is no user name may be a secret in the wrong place: it is not written down.
-        let claimed = if account.parse::<UserName>().is_ok() { account } else { "" };
-        let line = origin.line(claimed, "sign_in", claimed).with("fingerprint", fingerprint).refused();
-        if let Err(error) = self.store.audit(&line).await {
-            tracing::error!(error = chain(&error), "a refused key cannot be written down");
-        }
-    }
-
     /// Signs somebody in who has signed with that key.
     pub(crate) async fn sign_in_with_key(&self, key: KnownKey, origin: Origin) -> Result<Caller, Error> {
         let line = origin
@@ -201,20 +182,16 @@ impl App {
 fn parse(line: &str) -> Result<PublicKey, Error> {
     let line = line.trim();
     if line.contains("PRIVATE KEY") {
-        return Err(wrong(
-            "key",
-            "this is the private half, which nobody should ever be given; send the public one",
-        ));
+        return Err(Error::unfit("key", Reason::KeyIsPrivate));
     }
     if line.len() > KEY_MAX_BYTES || line.contains(['\n', '\r', '\0']) {
-        return Err(wrong("key", "send one line as in a file that ends with .pub"));
+        return Err(Error::unfit("key", Reason::KeyNotOneLine));
     }
-    let key = PublicKey::from_openssh(line)
-        .map_err(|_| wrong("key", "this is not a public key as in a file that ends with .pub"))?;
+    let key = PublicKey::from_openssh(line).map_err(|_| Error::unfit("key", Reason::KeyUnreadable))?;
     match (key.algorithm(), key.key_data()) {
-        (Algorithm::Dsa, _) => Err(wrong("key", "DSA keys are not safe any more; make an ed25519 one")),
+        (Algorithm::Dsa, _) => Err(Error::unfit("key", Reason::KeyIsDsa)),
         (_, KeyData::Rsa(rsa)) if rsa.key_size() < RSA_MIN_BITS => {
-            Err(wrong("key", "an RSA key needs 2048 bits or more; better make an ed25519 one"))
+            Err(Error::unfit("key", Reason::KeyRsaTooShort))
         }
         (
             Algorithm::Ed25519
@@ -224,7 +201,7 @@ fn parse(line: &str) -> Result<PublicKey, Error> {
             | Algorithm::SkEcdsaSha2NistP256,
             _,
         ) => Ok(key),
-        (_, _) => Err(wrong("key", "keys of this kind are not known here; make an ed25519 one")),
+        (_, _) => Err(Error::unfit("key", Reason::KeyKindUnknown)),
     }
 }
 
@@ -235,11 +212,10 @@ fn name_of(wanted: Option<String>, key: &PublicKey) -> Result<SshKeyName, Error>
 }
 
 fn check_signature(key: &PublicKey, challenge: &str, signature: &str) -> Result<(), Error> {
-    let signature = SshSig::from_pem(signature).map_err(|_| {
-        wrong("signature", "this is not a signature as `ssh-keygen -Y sign -n berth` makes it")
-    })?;
+    let signature =
+        SshSig::from_pem(signature).map_err(|_| Error::unfit("signature", Reason::SignatureUnreadable))?;
     key.verify(SIGNATURE_NAMESPACE, challenge.as_bytes(), &signature)
-        .map_err(|_| wrong("signature", "it was not made with this key over the challenge"))
+        .map_err(|_| Error::unfit("signature", Reason::SignatureOfAnother))
 }
 
 /// What is in the way: a name, the same key, or somebody else's key.
@@ -247,12 +223,8 @@ fn taken(keys: &[SshKey], name: &SshKeyName, fingerprint: &str) -> Error {
     if keys.iter().any(|key| key.name == *name) {
         Error::AlreadyExists { kind: "key", name: name.to_string() }
     } else if keys.iter().any(|key| key.fingerprint == fingerprint) {
-        wrong("key", "you have added this key already")
+        Error::unfit("key", Reason::KeyAlreadyYours)
     } else {
-        wrong("key", "this key is somebody else's")
+        Error::unfit("key", Reason::KeyOfAnother)
     }
-}
-
-fn wrong(field: &'static str, why: &str) -> Error {
-    Error::BadValue { field, why: why.to_owned() }
 }

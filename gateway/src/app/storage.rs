@@ -13,6 +13,6 @@ impl App {
         caller: &Caller,
     ) -> Result<impl AsyncRead + AsyncWrite + Unpin + Send + use<>, ClientError> {
         let (user, group) = (&caller.user.home, caller.user.group.as_str());
-        self.cluster.envd.storage_sftp(user, group).await
+        self.clusters.first().envd.storage_sftp(user, group).await
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gateway_api::{
-    InstanceId,
+    InstanceId, UserName,
     error::Reason,
     session::Role,
     usage::{Sample, Usage},
@@ -68,7 +68,7 @@ impl App {
         read.unwrap_or_else(|| Err(std::io::Error::other("it panicked"))).map_err(Error::internal)
     }
 
-    /// What was held: by everyone for an admin, by the group for its leader, by oneself for others.
+    /// What was held, and what images take: by everyone for an admin, by the group for its leader, by oneself for others.
     pub(crate) async fn usage(
         &self,
         caller: &Caller,
@@ -85,8 +85,23 @@ impl App {
             (false, _) => Whose::User(caller.user.id),
         };
         let (since, until) = times(stretch, SignedDuration::from_hours(24 * DAYS_DEFAULT))?;
-        Ok(self.store.usage(whose, since, until).await?)
+        let usage = self.store.usage(whose, since, until).await?;
+        Ok(with_images(usage, self.store.image_bytes(whose).await?))
     }
+}
+
+/// Adds what images take, at what had no graphics processor.
+fn with_images(mut usage: Vec<Usage>, images: Vec<(UserName, String, u64)>) -> Vec<Usage> {
+    for (user, group, image_bytes) in images {
+        let is_theirs = |one: &&mut Usage| one.user == user && one.group == group && one.gpu_model.is_none();
+        if let Some(one) = usage.iter_mut().find(is_theirs) {
+            one.image_bytes = image_bytes;
+            continue;
+        }
+        let (gpu_model, gpu_hours, cpu_hours, starts) = (None, 0.0, 0.0, 0);
+        usage.push(Usage { user, group, gpu_model, gpu_hours, cpu_hours, starts, image_bytes });
+    }
+    usage
 }
 
 /// From when until when; what ends before it begins is a mistake.

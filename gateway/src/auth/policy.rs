@@ -226,8 +226,13 @@ pub(crate) fn change_image(caller: &Caller, image: &ImageRow, wanted: &ChangeIma
     if wanted.platform == Some(true) && !offered {
         return Err(NOT_PROPOSED);
     }
-    let own = wanted.share.is_some() || wanted.message.is_some() || wanted.proposed.is_some();
+    let ChangeImage { name, tag, share, message, proposed, platform: _ } = wanted;
+    let own = name.is_some() || tag.is_some() || share.is_some() || message.is_some() || proposed.is_some();
     if own && !owns_image(caller, image) { Err(NOT_YOUR_IMAGE) } else { Ok(()) }
+}
+
+pub(crate) fn retry_image(caller: &Caller, image: &ImageRow) -> Result<(), Error> {
+    if owns_image(caller, image) { Ok(()) } else { Err(NOT_YOUR_IMAGE) }
 }
 
 pub(crate) fn delete_image(caller: &Caller, image: &ImageRow) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use gateway_api::setting::{EffectiveSetting, SettingSource};
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::Mistakes;
 
@@ -128,6 +128,14 @@ impl<'a> Reader<'a> {
     pub(super) fn texts(&mut self, key: &'static str) -> Vec<String> {
         let in_file: Option<Vec<String>> = self.in_file(key);
         self.noted(key, in_file, Vec::new(), |value| toml::Value::from(value.clone()).to_string())
+    }
+
+    /// Tables that are written one after the other.
+    pub(super) fn tables<T: DeserializeOwned + Serialize>(&mut self, key: &'static str) -> Vec<T> {
+        let in_file: Option<Vec<T>> = self.in_file(key);
+        let show =
+            |value: &Vec<T>| toml::Value::try_from(value).map(|value| value.to_string()).unwrap_or_default();
+        self.noted(key, in_file, Vec::new(), show)
     }
 
     /// A table whose keys are the site's own.

@@ -112,6 +112,34 @@ fn the_example_shows_the_defaults() {
 }
 
 #[test]
+fn clusters_pools_and_shares_are_tables() {
+    let none = read("", None).unwrap();
+    let own = ClusterSetting { name: "default".to_owned(), data: none.data.clone() };
+    assert_eq!((none.clusters, none.pools), (vec![own], vec![]));
+    assert_eq!(none.shares.iter().map(|share| share.name.as_str()).collect::<Vec<_>>(), ["default"]);
+
+    let cluster =
+        |text: &str| mistakes(&format!("[[gateway.cluster]]\nname = 'a'\n[[gateway.cluster]]\n{text}"));
+    assert!(cluster("name = 'b'").contains("same data directory"));
+    assert!(cluster("name = 'a'\ndata = 'b'").contains("two called `a`"));
+    assert!(cluster("name = 'a b'\ndata = 'b'").contains("is no name"));
+    assert!(
+        cluster("name = 'b'\ndata = 'b'\naddress = '192.0.2.7:7000'")
+            .contains("another machine is not supported")
+    );
+    let pool = |text: &str| mistakes(&format!("[[gateway.pool]]\nname = 'dev'\n{text}"));
+    assert!(pool("kinds = []").contains("`kinds` is empty"));
+    assert!(pool("kinds = ['batch']").contains("unknown variant"));
+    assert!(pool("cluster = 'b'").contains("no cluster `b`"));
+    assert!(pool("[gateway.jobs]\npools = ['old']").contains("does not go with"));
+    let share =
+        "[[gateway.share]]\nname = 'vision'\ncpus = 1.5\nmemory_gib = 2\ngpus_by_model = { V100 = 4 }";
+    let limits = read(share, None).unwrap().shares[0].limits();
+    assert_eq!((limits.cpus_milli, limits.memory_mib, limits.gpus), (Some(1500), Some(2048), None));
+    assert_eq!(limits.gpus_by_model, [("V100".to_owned(), 4)].into());
+}
+
+#[test]
 fn old_paths_and_registries_are_the_sites_own_keys() {
     let text = r#"
         [gateway.aliases.paths]

@@ -6,6 +6,7 @@ use axum::extract::{Path, State};
 use gateway_api::{
     AppName, Instance, Problem,
     app::{self, ActOnApp, CreateTensorboard, OpenApp, Opened},
+    error::Reason,
 };
 use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
@@ -112,7 +113,7 @@ pub(super) async fn create_tensorboard(
 fn named(text: &str) -> Result<AppName, Error> {
     text.parse().map_err(|_| {
         if text.starts_with(|first: char| first.is_ascii_digit()) {
-            Error::BadValue { field: "app", why: "a port is a number from 1 to 65535".to_owned() }
+            Error::unfit("app", Reason::PortOutOfRange)
         } else {
             Error::not_found("app", text)
         }

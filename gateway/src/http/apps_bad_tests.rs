@@ -11,6 +11,7 @@ use tokio::{
 };
 
 use super::stage::{LIMIT, Stage, head, program, rest};
+use crate::auth::live::Kind;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_app_that_misbehaves_harms_nobody() {
@@ -95,7 +96,10 @@ async fn an_instance_that_does_not_run_says_so() {
     let store = &stage.site.app.store;
     for (status, said) in [
         (Status::Stopped { exit_code: None }, "The instance is stopped"),
-        (Status::Failed { reason: "the image is gone".to_owned(), exit_code: None }, "The image is gone."),
+        (
+            Status::Failed { reason: "the image is gone".to_owned(), exit_code: None, cause: None },
+            "The image is gone.",
+        ),
         (Status::Starting, "The instance is starting"),
     ] {
         assert!(store.set_status(&stage.instance, 1, &status).await.unwrap());
@@ -292,4 +296,32 @@ async fn a_head_that_is_too_long_or_never_ends_is_cut_off() {
     }
     let seen = stage.get(&host, "/", &cookie).await;
     assert!(seen.starts_with("HTTP/1.1 502"), "the next request is served: {seen}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_too_many_connections_open_is_told_so() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let alice = stage.site.app.store.user_by_name(&"alice".parse().unwrap()).await.unwrap().unwrap().id;
+    let open = || stage.site.app.live.open_by(stage.alice.hash(), alice, Kind::App);
+    let all: Vec<_> = std::iter::from_fn(|| open().ok()).collect();
+    let ask = async || {
+        let mut browser = TcpStream::connect(stage.site.address).await.unwrap();
+        let request = format!(
+            "GET /ws HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Accept: text/html\r\nOrigin: http://{host}\r\n{cookie}\r\n"
+        );
+        browser.write_all(request.as_bytes()).await.unwrap();
+        let (mut app, _) = listener.accept().await.unwrap();
+        head(&mut app).await;
+        let agreed = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n";
+        app.write_all(agreed).await.unwrap();
+        head(&mut browser).await
+    };
+    let answer = ask().await;
+    assert!(answer.starts_with("HTTP/1.1 429"), "{answer}");
+    drop(all);
+    let answer = ask().await;
+    assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
 }

@@ -322,7 +322,7 @@ async fn an_app_is_started_by_its_first_visit_and_its_page_says_how_it_goes() {
     assert!(answer.contains("JupyterLab is starting") && answer.contains("last &lt;words&gt;"), "{answer}");
     assert!(answer.contains("content-security-policy: default-src 'none'; style-src 'nonce-"), "{answer}");
     let chinese = stage.get(&host, "/lab", &format!("Accept-Language: zh-CN\r\n{page}")).await;
-    assert!(chinese.contains("JupyterLab正在启动"), "{chinese}");
+    assert!(chinese.contains("JupyterLab 正在启动"), "{chinese}");
     let answer = stage.get(&host, "/api/kernels", &cookie).await;
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("text/plain"), "{answer}");
     let answer = stage.get(&host, "/.berth/status", &cookie).await;

@@ -59,7 +59,7 @@ fn mistakes() -> Vec<(&'static str, Value)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_mistake_has_its_own_sentence_code_pointer_and_hint() {
     let site = Site::open_with(&format!("[gateway]\nregistry = \"{REGISTRY}\"")).await;
-    site.app.cluster.note_node(NodeReport {
+    site.app.clusters.first().note_node(NodeReport {
         name: "node".to_owned(),
         cpus: 2.0,
         memory_bytes: 4 << 30,

@@ -19,7 +19,8 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
     (status = 200, content_type = "text/event-stream", body = String, description =
         "`event: instance` with an `Instance`, `event: instance_deleted` with `{id}`, `event: image` \
          with an `Image`, `event: image_deleted` with `{id}`, `event: job` with a `Job`, \
-         `event: job_deleted` with `{id}`. The first event is `ready`. \
+         `event: job_deleted` with `{id}`, all of one's own; `event: changed` with `{topics}`, of which something \
+         changed, whoever's it is. The first event is `ready`. \
          Read the lists after each (re)connect: news is not repeated"),
     (status = 401, body = Problem),
     (status = 429, body = Problem, description = "`too_many_open`"),
@@ -44,7 +45,7 @@ pub(super) async fn events(
                     () = open.ended() => return None,
                     heard = news.recv() => heard.ok()?,
                 };
-                if heard.owner == me {
+                if heard.owner.is_none_or(|owner| owner == me) {
                     return Some((Ok(event(&heard.what)), (news, false)));
                 }
             }
@@ -61,6 +62,9 @@ fn event(what: &What) -> Event {
         What::ImageDeleted(id) => ("image_deleted", json!({ "id": id })),
         What::JobChanged(job) => ("job", json!(job)),
         What::JobDeleted(id) => ("job_deleted", json!({ "id": id })),
+        What::Anything(topics) => {
+            ("changed", json!({ "topics": topics.iter().map(|topic| topic.word()).collect::<Vec<_>>() }))
+        }
     };
     Event::default().event(name).data(data.to_string())
 }

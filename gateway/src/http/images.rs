@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use gateway_api::{
     Page, Problem,
-    image::{ChangeImage, Changes, Image, SaveInstance},
+    image::{ChangeImage, Changes, CollectImages, CollectedImages, Image, SaveInstance},
     node::{Gpu, Node},
     packages::Recipe,
 };
@@ -141,6 +141,42 @@ pub(super) async fn change(
     Json(wanted): Json<ChangeImage>,
 ) -> Result<Json<Image>, Error> {
     Ok(Json(app.change_image(&caller, &image, wanted).await?))
+}
+
+#[utoipa::path(post, path = "/images/collect", operation_id = "collect_images",
+    request_body = CollectImages, responses(
+    (status = 200, body = CollectedImages, description = "what has gone of what no image needs, or would go"),
+    (status = 400, body = Problem),
+    (status = 401, body = Problem),
+    (status = 403, body = Problem),
+    (status = 409, body = Problem, description = "`being_saved`: wait for it"),
+    (status = 422, body = Problem),
+    (status = 502, body = Problem, description = "the registry or the cluster does not answer"),
+))]
+pub(super) async fn collect(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(wanted): Json<CollectImages>,
+) -> Result<Json<CollectedImages>, Error> {
+    Ok(Json(app.collect_images(&caller, &wanted).await?))
+}
+
+#[utoipa::path(post, path = "/images/{image}/retry", operation_id = "retry_image", params(
+    ("image" = String, Path, description = "id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the reference"),
+), responses(
+    (status = 202, body = Image, description = "it is being saved again, from what was made before it failed"),
+    (status = 401, body = Problem),
+    (status = 403, body = Problem),
+    (status = 404, body = Problem),
+    (status = 409, body = Problem, description = "`being_saved`, or `image_quota`"),
+    (status = 422, body = Problem, description = "it has not failed"),
+))]
+pub(super) async fn retry(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(image): Path<String>,
+) -> Result<(StatusCode, Json<Image>), Error> {
+    Ok((StatusCode::ACCEPTED, Json(app.retry_image(&caller, &image).await?)))
 }
 
 #[utoipa::path(delete, path = "/images/{image}", operation_id = "delete_image", params(

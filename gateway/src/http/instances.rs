@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use gateway_api::{CreateInstance, Instance, Page, Problem, job::DryRun};
+use gateway_api::{CreateInstance, Instance, InstanceId, Page, Problem, job::DryRun};
 use http::StatusCode;
 use serde::Deserialize;
 
@@ -11,7 +11,10 @@ use super::{
     body::{Ask, Json},
     caller::Caller,
 };
-use crate::{app::App, error::Error};
+use crate::{
+    app::{App, InstancePage},
+    error::Error,
+};
 
 type Accepted = Result<(StatusCode, Json<Instance>), Error>;
 
@@ -19,12 +22,16 @@ type Accepted = Result<(StatusCode, Json<Instance>), Error>;
 pub(super) struct Which {
     #[serde(default)]
     all: bool,
+    after: Option<InstanceId>,
+    limit: Option<u32>,
 }
 
 #[utoipa::path(get, path = "/instances", operation_id = "list_instances", params(
     ("all" = Option<bool>, Query, description = "not only the own ones, but all that one may see"),
+    ("limit" = Option<u32>, Query, description = "how many, at most 1000; all of them when absent"),
+    ("after" = Option<String>, Query, description = "the id of the last of the page before; the newest when absent"),
 ), responses(
-    (status = 200, body = Page<Instance>),
+    (status = 200, body = Page<Instance>, description = "newest first; fewer than `limit` are the last"),
     (status = 400, body = Problem),
     (status = 401, body = Problem),
 ))]
@@ -33,9 +40,8 @@ pub(super) async fn list(
     caller: Caller,
     Ask(which): Ask<Which>,
 ) -> Result<Json<Page<Instance>>, Error> {
-    let items =
-        if which.all { app.visible_instances(&caller).await? } else { app.instances(&caller).await? };
-    Ok(Json(Page { items }))
+    let page = InstancePage { after: which.after, limit: which.limit };
+    Ok(Json(Page { items: app.instances(&caller, which.all, &page).await? }))
 }
 
 #[utoipa::path(post, path = "/instances", operation_id = "create_instance", request_body = CreateInstance, responses(
@@ -103,17 +109,31 @@ pub(super) async fn delete(
     Ok((StatusCode::ACCEPTED, Json(app.delete_instance(&caller, &name).await?)))
 }
 
+#[derive(Debug, Deserialize)]
+pub(super) struct StartWith {
+    gpus: Option<u32>,
+}
+
 #[utoipa::path(post, path = "/instances/{name}/start", operation_id = "start_instance", params(
     ("name" = String, Path, description = "name, slug or id"),
+    ("gpus" = Option<u32>, Query, description = "for what a failed task left: so many graphics processors of the kind that it \
+        had; none when absent"),
 ), responses(
     (status = 202, body = Instance),
+    (status = 400, body = Problem),
     (status = 401, body = Problem),
     (status = 403, body = Problem),
     (status = 404, body = Problem),
     (status = 409, body = Problem, description = "`wrong_state`"),
+    (status = 422, body = Problem, description = "more than any machine has, or for what is no task"),
 ))]
-pub(super) async fn start(State(app): State<Arc<App>>, caller: Caller, Path(name): Path<String>) -> Accepted {
-    Ok((StatusCode::ACCEPTED, Json(app.start_instance(&caller, &name).await?)))
+pub(super) async fn start(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Ask(with): Ask<StartWith>,
+) -> Accepted {
+    Ok((StatusCode::ACCEPTED, Json(app.start_instance(&caller, &name, with.gpus).await?)))
 }
 
 #[utoipa::path(post, path = "/instances/{name}/stop", operation_id = "stop_instance", params(

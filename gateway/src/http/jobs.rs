@@ -10,7 +10,7 @@ use axum::{
 use bytes::Bytes;
 use futures_util::stream;
 use gateway_api::{
-    Job, Page, Problem,
+    Job, JobId, Page, Problem,
     job::{ChangeJob, DryRun, JobEventAt, RerunJob, SubmitJob},
     stream::STDOUT,
 };
@@ -21,20 +21,22 @@ use serde::Deserialize;
 use super::{
     body::{Ask, JOB_LIMIT, Json},
     caller::Caller,
-    logs::{Nothing, prefixed},
+    logs::{self, Nothing, prefixed},
     relay::{self, Pace, Piece, relay},
 };
 use crate::{
-    app::App,
+    app::{App, JobPage},
     auth::live::Kind,
     error::Error,
-    task_logs::{Part, Reader},
+    task_logs::{Lines, Part, Reader},
 };
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Which {
     #[serde(default)]
     all: bool,
+    after: Option<JobId>,
+    limit: Option<u32>,
 }
 
 /// Which part of which task's output.
@@ -46,12 +48,16 @@ pub(super) struct Wanted {
     tail: Option<u64>,
     since: Option<Timestamp>,
     grep: Option<String>,
+    from: Option<u64>,
+    lines: Option<u64>,
 }
 
 #[utoipa::path(get, path = "/jobs", operation_id = "list_jobs", params(
     ("all" = Option<bool>, Query, description = "not only the own ones, but all that one may see"),
+    ("limit" = Option<u32>, Query, description = "how many, at most 1000; 1000 when absent"),
+    ("after" = Option<String>, Query, description = "the id of the last of the page before; the newest when absent"),
 ), responses(
-    (status = 200, body = Page<Job>, description = "the newest 1000, newest first"),
+    (status = 200, body = Page<Job>, description = "newest first; fewer than `limit` are the last"),
     (status = 400, body = Problem),
     (status = 401, body = Problem),
 ))]
@@ -60,7 +66,8 @@ pub(super) async fn list(
     caller: Caller,
     Ask(which): Ask<Which>,
 ) -> Result<Json<Page<Job>>, Error> {
-    Ok(Json(Page { items: app.jobs(&caller, which.all).await? }))
+    let page = JobPage { after: which.after, limit: which.limit };
+    Ok(Json(Page { items: app.jobs(&caller, which.all, &page).await? }))
 }
 
 #[utoipa::path(post, path = "/jobs", operation_id = "submit_job", request_body = SubmitJob, responses(
@@ -224,8 +231,13 @@ pub(super) async fn events(
     ("tail" = Option<u64>, Query, description = "only so many of the last lines; all when absent"),
     ("since" = Option<String>, Query, description = "only what came since that time, to the second"),
     ("grep" = Option<String>, Query, description = "only lines that hold this text"),
+    ("from" = Option<u64>, Query, description = "only lines from this one on, counted from 1, whatever `tail` and \
+        `since` say; the last ones where there are not as many"),
+    ("lines" = Option<u64>, Query, description = "how many with `from`; 1000 when absent, 10000 at most"),
 ), responses(
-    (status = 200, content_type = "text/plain", body = String),
+    (status = 200, content_type = "text/plain", body = String, headers(
+        ("berth-first-line" = u64, description = "with `from`: the number of the first line"),
+    )),
     (status = 400, body = Problem),
     (status = 401, body = Problem),
     (status = 403, body = Problem),
@@ -237,12 +249,15 @@ pub(super) async fn logs(
     Path(name): Path<String>,
     Ask(wanted): Ask<Wanted>,
 ) -> Result<Response, Error> {
-    let reader = open(&app, &caller, &name, wanted).await?;
+    let lines = logs::lines(wanted.from, wanted.lines);
+    let reader = open(&app, &caller, &name, wanted, lines).await?;
+    let first = reader.first_line().map(logs::numbered);
     let pieces = stream::try_unfold((app, reader), async |(app, mut reader)| {
         let piece = reader.next(&app).await?;
         Ok::<_, Error>(piece.map(|piece| (piece, (app, reader))))
     });
-    Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], Body::from_stream(pieces)).into_response())
+    let text = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+    Ok((text, first, Body::from_stream(pieces)).into_response())
 }
 
 #[utoipa::path(get, path = "/jobs/{name}/logs/follow", operation_id = "follow_job_logs", params(
@@ -268,7 +283,7 @@ pub(super) async fn follow_logs(
     Ask(wanted): Ask<Wanted>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Error> {
-    let reader = open(&app, &caller, &name, wanted).await?;
+    let reader = open(&app, &caller, &name, wanted, None).await?;
     let owned = (Arc::clone(&app), caller.clone());
     relay::accept(&app, &caller, Kind::Log, upgrade, async move |socket| {
         let (app, caller) = owned;
@@ -277,9 +292,15 @@ pub(super) async fn follow_logs(
     })
 }
 
-async fn open(app: &App, caller: &Caller, name: &str, wanted: Wanted) -> Result<Reader, Error> {
+async fn open(
+    app: &App,
+    caller: &Caller,
+    name: &str,
+    wanted: Wanted,
+    lines: Option<Lines>,
+) -> Result<Reader, Error> {
     let task = app.task_of(caller, name, wanted.task.as_deref(), wanted.attempt).await?;
-    let part = Part { tail: wanted.tail, since: wanted.since, grep: wanted.grep };
+    let part = Part { tail: wanted.tail, since: wanted.since, grep: wanted.grep, lines };
     app.logs.reader(&task, part).await
 }
 

@@ -29,6 +29,7 @@ mod policy_table;
 mod port;
 mod problem;
 mod process;
+mod queue;
 mod quotas;
 mod registry;
 mod relay;
@@ -149,21 +150,22 @@ fn answer_all(
     proxy: Arc<Proxy>,
 ) -> impl Fn(::http::Request<RequestBody>, SocketAddr) -> Answering + Send + Sync + 'static {
     let router = TowerToHyperService::new(router);
-    move |request, from| match proxy.host(&request) {
-        Host::Console => {
-            let mut request = request.map(Body::new);
-            request.extensions_mut().insert(ConnectInfo(from));
-            let answer = router.call(request);
-            Box::pin(async { answer.await.unwrap_or_else(|never| match never {}).map(Either::Left) })
-        }
-        Host::App(address) => {
-            let answer = Arc::clone(&proxy).by_host(Some(address), request, from);
-            Box::pin(async { answer.await.map(Either::Right) })
-        }
-        Host::NoApp => {
-            let answer = Arc::clone(&proxy).by_host(None, request, from);
-            Box::pin(async { answer.await.map(Either::Right) })
-        }
+    move |request, from| {
+        let address = match proxy.host(&request) {
+            Host::Console => {
+                let mut request = request.map(Body::new);
+                request.extensions_mut().insert(ConnectInfo(from));
+                let answer = router.call(request);
+                return Box::pin(async {
+                    answer.await.unwrap_or_else(|never| match never {}).map(Either::Left)
+                });
+            }
+            Host::App(address) => Some(address),
+            Host::NoApp => None,
+        };
+        let proxy = Arc::clone(&proxy);
+        // Called inside: the future is large, and this way it is not moved again and again.
+        Box::pin(async move { proxy.by_host(address, request, from).await.map(Either::Right) })
     }
 }
 
@@ -177,6 +179,7 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(session::sign_in, session::sign_out))
         .routes(routes!(session::me))
         .routes(routes!(session::change_password))
+        .routes(routes!(session::set_language))
         .routes(routes!(instances::list, instances::create))
         .routes(routes!(instances::dry_run))
         .routes(routes!(instances::show, instances::delete))
@@ -205,6 +208,8 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(images::images))
         .routes(routes!(images::show, images::change, images::delete))
         .routes(routes!(images::dockerfile))
+        .routes(routes!(images::retry))
+        .routes(routes!(images::collect))
         .routes(routes!(images::save))
         .routes(routes!(images::changes))
         .routes(routes!(images::nodes))
@@ -213,6 +218,7 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(usage::job))
         .routes(routes!(usage::usage))
         .routes(routes!(events::events))
+        .routes(routes!(queue::queue))
         .routes(routes!(users::list, users::add))
         .routes(routes!(users::show, users::change, users::remove))
         .routes(routes!(users::restore))

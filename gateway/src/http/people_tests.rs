@@ -223,6 +223,22 @@ async fn a_password_that_somebody_else_has_seen_opens_nothing_but_its_change() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_language_is_kept_with_the_account() {
+    let site = Site::open().await;
+    let alice = site.user("alice", Role::User, GroupId::DEFAULT).await;
+    let choose = async |body: Value| {
+        site.ask(&Method::PUT, "/api/v1/me/language", Some(&alice), Some(&body)).await.status
+    };
+    let language = async || {
+        site.ask(&Method::GET, "/api/v1/me", Some(&alice), None).await.json().get("language").cloned()
+    };
+    assert_eq!(language().await, None);
+    assert_eq!((choose(json!({"language": "zh-CN"})).await, language().await), (204, Some(json!("zh-CN"))));
+    assert_eq!((choose(json!({"language": "fr"})).await, language().await), (400, Some(json!("zh-CN"))));
+    assert_eq!((choose(json!({"language": null})).await, language().await), (204, None));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_user_is_removed_restored_and_at_last_given_up() {
     let site = Site::open().await;
     let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
@@ -330,6 +346,38 @@ async fn owners_see_what_others_did_to_what_is_theirs() {
     );
     let hidden = site.ask(&Method::GET, &path, Some(&mallory), None).await.json();
     assert_eq!(hidden["items"].as_array().map(Vec::len), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_of_secrets_are_their_owners_affair() {
+    let site = Site::open().await;
+    let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
+    let leader = site.user("lead", Role::Leader, GroupId::DEFAULT).await;
+    let alice = site.user("alice", Role::User, GroupId::DEFAULT).await;
+    for name in ["HF_TOKEN", "OTHER_KEY"] {
+        let path = format!("/api/v1/me/secrets/{name}");
+        let set = site.ask(&Method::PUT, &path, Some(&alice), Some(&json!({"value": "hush"}))).await;
+        assert_eq!(set.status, 200, "{}", set.body);
+    }
+    let body = json!({
+        "name": "train", "cpus": 1, "memory_bytes": 1u64 << 30, "image": "python", "secrets": [{"name": "HF_TOKEN"}],
+    });
+    let made = site.ask(&Method::POST, "/api/v1/instances", Some(&alice), Some(&body)).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let gone = site.ask(&Method::DELETE, "/api/v1/me/secrets/HF_TOKEN", Some(&alice), None).await;
+    assert_eq!(gone.status, 204);
+    let path = format!("/api/v1/instances/{}", made.json()["id"].as_str().unwrap());
+    let own = site.ask(&Method::GET, &path, Some(&alice), None).await.json();
+    assert_eq!(own["secrets"], json!([{"name": "HF_TOKEN", "env": "HF_TOKEN"}]));
+    for (who, token) in [("an admin", &admin), ("a leader", &leader)] {
+        let seen = site.ask(&Method::GET, &path, Some(token), None).await;
+        assert!(seen.status == 200 && !seen.body.contains("HF_TOKEN"), "{who}: {}", seen.body);
+        for act in ["start", "restart"] {
+            let refused = site.ask(&Method::POST, &format!("{path}/{act}"), Some(token), None).await;
+            assert!((400..500).contains(&refused.status), "{who} {act}: {}", refused.status);
+            assert!(!refused.body.contains("OTHER_KEY"), "{who} {act}: {}", refused.body);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -184,13 +184,14 @@ impl World {
         match operation {
             "sign_in" => json!({"user": self.owner, "password": PASSWORD, "client": "cli"}),
             "change_password" => json!({"old": PASSWORD, "new": "another horse"}),
+            "set_language" => json!({"language": "zh-CN"}),
             "create_instance" | "dry_run_instance" => {
                 json!({"name": "new", "cpus": 1, "memory_bytes": 1 << 30, "image": "python"})
             }
             "change_user" => json!({"disabled": true}),
             "add_user" | "add_group" | "add_workspace" => json!({"name": format!("new-{n}")}),
             "act_on_app" => json!({"act": "start"}),
-            "open_app" | "save_instance" | "rerun_job" => json!({}),
+            "open_app" | "save_instance" | "rerun_job" | "collect_images" => json!({}),
             "change_image" => json!({"message": "changed"}),
             "create_tensorboard" => json!({"folder": "/userhome/runs", "name": "board"}),
             "add_ssh_key" => json!({"key": SSH_KEY, "name": format!("key-{n}")}),

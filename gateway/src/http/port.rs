@@ -11,7 +11,7 @@ use axum::{
 };
 use bytes::Bytes;
 use envd_api::agent::Passed;
-use gateway_api::{Action, Problem, stream::FromClient};
+use gateway_api::{Action, Problem, error::Reason, stream::FromClient};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 
 use super::{
@@ -46,7 +46,7 @@ pub(super) async fn port(
         .parse()
         .ok()
         .filter(|&port: &u16| port != 0)
-        .ok_or_else(|| Error::BadValue { field: "port", why: "use a number from 1 to 65535".to_owned() })?;
+        .ok_or_else(|| Error::unfit("port", Reason::PortOutOfRange))?;
     let grant = app.grant(&caller, &name, Action::Exec).await?;
     let owned = (Arc::clone(&app), caller.clone());
     relay::accept(&app, &caller, Kind::Process, upgrade, async move |socket| {

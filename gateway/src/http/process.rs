@@ -13,6 +13,7 @@ use bytes::Bytes;
 use envd_api::agent::{CHUNK_MAX, Chunk, ChunkReader, ChunkWriter, Exec, ProtocolError, Refusal};
 use gateway_api::{
     Action, Problem,
+    error::Reason,
     stream::{ExecStart, FromClient, FromServer, STDERR, STDOUT},
 };
 
@@ -71,14 +72,21 @@ async fn start(app: &App, grant: &Grant, socket: &mut WebSocket) -> Result<Proce
     };
     let start: ExecStart = body::parse(first.as_bytes())?;
     let holds_nul = |text: &String| text.contains('\0');
-    if start.argv.first().is_none_or(String::is_empty) || start.argv.iter().any(holds_nul) {
-        return Err(Error::BadValue { field: "argv", why: "it is empty, or holds a NUL".to_owned() });
+    if start.argv.first().is_none_or(String::is_empty) {
+        return Err(Error::unfit("argv", Reason::CommandFirstWordEmpty));
     }
-    if start.env.iter().any(|(key, value)| key.is_empty() || key.contains(['=', '\0']) || holds_nul(value)) {
-        return Err(Error::BadValue {
-            field: "env",
-            why: "a name is empty or holds `=`, or a value holds a NUL".to_owned(),
-        });
+    if start.argv.iter().any(holds_nul) {
+        return Err(Error::unfit("argv", Reason::CommandHasNul));
+    }
+    for (key, value) in &start.env {
+        let wrong = match (key.as_str(), value) {
+            ("", _) => Reason::VariableNameEmpty,
+            (key, _) if key.contains('=') => Reason::VariableNameHasEquals,
+            (key, _) if key.contains('\0') => Reason::VariableNameHasNul,
+            (_, value) if holds_nul(value) => Reason::VariableValueHasNul,
+            _ => continue,
+        };
+        return Err(Error::unfit("env", wrong));
     }
     let exec = Exec { argv: start.argv, env: start.env, cwd: start.cwd, tty: start.tty };
     app.agents.exec(grant.id(), exec).await.map_err(|error| told(grant, error))
@@ -153,13 +161,10 @@ pub(super) fn told(grant: &Grant, error: AgentError) -> Error {
         AgentError::Refused { refusal: Refusal::CannotRun, message } => {
             Error::BadValue { field: "argv", why: message }
         }
-        AgentError::Refused { refusal: Refusal::NothingListens, message } => {
-            Error::BadValue { field: "port", why: message }
+        AgentError::Refused { refusal: Refusal::NothingListens, .. } => {
+            Error::unfit("port", Reason::NothingListens)
         }
-        AgentError::Protocol(ProtocolError::TooLong(_)) => Error::BadValue {
-            field: "argv",
-            why: "the arguments and variables are too long: together at most 256 KiB".to_owned(),
-        },
+        AgentError::Protocol(ProtocolError::TooLong(_)) => Error::unfit("argv", Reason::ExecTooLong),
         AgentError::Refused { .. }
         | AgentError::NotLinked
         | AgentError::TimedOut

@@ -4,14 +4,19 @@
 //! token for ten minutes. With it, every request is checked here and only then sent on to the registry, under an address
 //! that is made anew from what was understood.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use axum::{
+    BoxError,
     body::Body,
     extract::{FromRequestParts as _, Query, Request, State},
     response::{IntoResponse, Response},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use futures_util::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt as _, Limited};
 use serde::Deserialize;
@@ -163,22 +168,22 @@ async fn answer(app: &Arc<App>, parts: &mut Parts, body: Body) -> Result<Respons
             Ok(pass_on(app.site_registry()?.ask(ask.with_headers_of(&parts.headers)).await?))
         }
         (What::Uploads, &Method::POST) => {
-            app.may_push(&caller, repository).await?;
+            app.may_push(&caller, repository)?;
             let mut ask = Ask::new(Method::POST, format!("{repository}/blobs/uploads/"));
             ask.query = begin_upload(app, &caller, query).await?;
-            let body = body.into_data_stream();
-            Ok(pass_on(app.site_registry()?.send(ask.with_headers_of(&parts.headers), body).await?))
+            let ask = ask.with_headers_of(&parts.headers);
+            upload(app, &caller, repository, ask, body).await
         }
         (What::Upload(id), &Method::GET | &Method::PATCH | &Method::PUT | &Method::DELETE) => {
-            app.may_push(&caller, repository).await?;
+            app.may_push(&caller, repository)?;
             let mut ask = Ask::new(parts.method.clone(), format!("{repository}/blobs/uploads/{id}"));
             // The registry's own: it was in the address that it gave.
             ask.query = Some(query.to_owned()).filter(|query| !query.is_empty());
-            let (ask, registry) = (ask.with_headers_of(&parts.headers), app.site_registry()?);
-            Ok(pass_on(match parts.method {
-                Method::PATCH | Method::PUT => registry.send(ask, body.into_data_stream()).await?,
-                _ => registry.ask(ask).await?,
-            }))
+            let ask = ask.with_headers_of(&parts.headers);
+            match parts.method {
+                Method::PATCH | Method::PUT => upload(app, &caller, repository, ask, body).await,
+                _ => Ok(pass_on(app.site_registry()?.ask(ask).await?)),
+            }
         }
         (What::Tags | What::Manifest(_) | What::Blob(_) | What::Uploads | What::Upload(_), _) => {
             Err(Error::NoSuchMethod.into())
@@ -186,14 +191,52 @@ async fn answer(app: &Arc<App>, parts: &mut Parts, body: Body) -> Result<Respons
     }
 }
 
+/// Sends a blob, or a part of one, or takes one over: no more than there is room for, and what is whole is counted.
+async fn upload(
+    app: &App,
+    caller: &Caller,
+    repository: &str,
+    ask: Ask,
+    body: Body,
+) -> Result<Response, Refused> {
+    let digest =
+        ask.query.as_deref().and_then(|query| value_of(query, "digest").or_else(|| value_of(query, "mount")));
+    let (most, refused) =
+        app.upload_room(caller).await?.map_or((u64::MAX, None), |(most, refused)| (most, Some(refused)));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (note, mut sent) = (Arc::clone(&is_over), 0_u64);
+    let body = body.into_data_stream().map(move |piece| {
+        let piece = piece.map_err(BoxError::from)?;
+        sent = sent.saturating_add(piece.len() as u64);
+        if sent > most {
+            note.store(true, Ordering::Relaxed);
+            return Err(BoxError::from("there is no room for more"));
+        }
+        Ok(piece)
+    });
+    let answer = app.site_registry()?.send(ask, body).await;
+    if let Some(refused) = refused.filter(|_| is_over.load(Ordering::Relaxed)) {
+        return Err(refused.into());
+    }
+    let answer = answer?;
+    if let Some(digest) =
+        digest.filter(|digest| answer.status == StatusCode::CREATED && path::is_digest(digest))
+    {
+        app.uploaded(caller, repository, &digest).await?;
+    }
+    Ok(pass_on(answer))
+}
+
+/// A part of a query, with what may be written otherwise in digests and names of repositories.
+fn value_of(query: &str, name: &str) -> Option<String> {
+    let found = query.split('&').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name)?.1;
+    Some(found.replace("%3A", ":").replace("%3a", ":").replace("%2F", "/").replace("%2f", "/"))
+}
+
 /// An upload may take over a blob from another repository, if the caller could pull it there. If not, it begins as if
 /// nobody had named one.
 async fn begin_upload(app: &App, caller: &Caller, query: &str) -> Result<Option<String>, Refused> {
-    let value = |name: &str| {
-        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        let found = pairs.filter(|(key, _)| *key == name).map(|(_, value)| value).next()?;
-        Some(found.replace("%3A", ":").replace("%3a", ":").replace("%2F", "/").replace("%2f", "/"))
-    };
+    let value = |name: &str| value_of(query, name);
     if let Some(digest) = value("digest").filter(|digest| path::is_digest(digest)) {
         return Ok(Some(format!("digest={digest}")));
     }
@@ -216,7 +259,7 @@ async fn put_manifest(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
-    app.may_push(caller, repository).await?;
+    app.may_push(caller, repository)?;
     let bytes = Limited::new(body, MANIFEST_MAX).collect().await;
     let bytes = bytes.map_err(|error| Refused::BadManifest(error.to_string()))?.to_bytes();
     let put = async |place: &str| {
@@ -305,7 +348,9 @@ async fn note(app: &App, parts: &Parts, refused: &Refused) {
 fn shape(refused: &Refused) -> (StatusCode, &'static str) {
     match refused {
         Refused::Nothing => (StatusCode::NOT_FOUND, "NAME_UNKNOWN"),
-        Refused::NotYours { .. } | Refused::Quota { .. } => (StatusCode::FORBIDDEN, "DENIED"),
+        Refused::NotYours { .. } | Refused::Error(Error::ImageQuota { .. }) => {
+            (StatusCode::FORBIDDEN, "DENIED")
+        }
         Refused::Busy => (StatusCode::CONFLICT, "DENIED"),
         Refused::BadManifest(_) => (StatusCode::BAD_REQUEST, "MANIFEST_INVALID"),
         Refused::NoAnswer(NoAnswer::Silent) => (StatusCode::REQUEST_TIMEOUT, "UNKNOWN"),

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum_extra::extract::CookieJar;
 use gateway_api::{
     Problem,
-    session::{ChangePassword, ClientKind, Me, SignInBody, SignInByTicket, SignedIn},
+    session::{ChangePassword, ClientKind, Me, SetLanguage, SignInBody, SignInByTicket, SignedIn},
 };
 use http::StatusCode;
 
@@ -89,11 +89,28 @@ pub(super) async fn change_password(
     Ok(StatusCode::NO_CONTENT)
 }
 
+#[utoipa::path(put, path = "/me/language", operation_id = "set_language", request_body = SetLanguage, responses(
+    (status = 204),
+    (status = 400, body = Problem),
+    (status = 401, body = Problem),
+    (status = 403, body = Problem),
+    (status = 413, body = Problem),
+))]
+pub(super) async fn set_language(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(body): Json<SetLanguage>,
+) -> Result<StatusCode, Error> {
+    app.set_language(&caller, body.language).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 fn me_of(user: User) -> Me {
     Me {
         name: user.name,
         role: user.role,
         group: user.group,
         must_change_password: user.must_change_password,
+        language: user.language,
     }
 }

@@ -173,7 +173,8 @@ async fn play(
             | Call::Sftp { .. }
             | Call::Connect(_)
             | Call::Listen(_)
-            | Call::Begin(_) => {}
+            | Call::Begin(_)
+            | Call::Presence {} => {}
         }
     }
 }

@@ -9,6 +9,7 @@ use axum::{
 use envd_api::agent::{self, TerminalsAct};
 use gateway_api::{
     Action, Page, Problem,
+    error::Reason,
     stream::{Size, Terminal},
 };
 use http::StatusCode;
@@ -121,10 +122,7 @@ pub(super) async fn close(
 fn check(terminal: &str) -> Result<(), Error> {
     let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if terminal.is_empty() || terminal.len() > NAME_MAX || !terminal.bytes().all(letter) {
-        return Err(Error::BadValue {
-            field: "terminal",
-            why: "use lower-case letters, digits and hyphens, at most 32 of them".to_owned(),
-        });
+        return Err(Error::unfit("terminal", Reason::TerminalNameUnfit));
     }
     Ok(())
 }

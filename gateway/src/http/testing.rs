@@ -183,6 +183,7 @@ impl Site {
             env: [("SECRET".to_owned(), "hush".to_owned())].into(),
             command: Vec::new(),
             links: [].into(),
+            code_dir: None,
             work_dir: None,
             task: false,
             secrets: Vec::new(),
@@ -193,6 +194,8 @@ impl Site {
             user: owner.id,
             name: &name,
             slug: &slug,
+            cluster: "default",
+            pool: None,
             spec: &spec,
             status,
             auto_start: false,
@@ -217,8 +220,9 @@ impl Site {
             exclude: &[],
             share: Share::Group,
             stop: false,
+            wanted_bytes: 0,
         };
-        assert_eq!(self.app.store.add_image(new, &line()).await.unwrap(), Added::Yes);
+        assert_eq!(self.app.store.add_image(new, None, &line()).await.unwrap(), Added::Yes(None));
         let saved = SavedImage {
             digest: format!("sha256:{:064x}", rand::random::<u128>()),
             config: format!("sha256:{:064x}", 1),
@@ -227,6 +231,7 @@ impl Site {
             layers: 2,
             frozen_ms: 0,
             packages: Packages::default(),
+            blobs: Vec::new(),
         };
         assert!(self.app.store.finish_image(&id, &saved, &line()).await.unwrap());
         id
@@ -253,6 +258,7 @@ impl Site {
             user: owner.id,
             name: "first",
             slug: &slug,
+            cluster: "default",
             file: JOB_FILE,
             spec: &spec,
             warnings: &[],

@@ -88,7 +88,7 @@ pub(super) async fn job(
     ("since" = Option<String>, Query, description = "from when; 30 days before `until` when absent"),
     ("until" = Option<String>, Query, description = "now when absent"),
 ), responses(
-    (status = 200, body = Page<Usage>, description = "by user, group and model of graphics processor, the most first"),
+    (status = 200, body = Page<Usage>, description = "by user, group and model of graphics processor, the most first; then who has only images"),
     (status = 400, body = Problem),
     (status = 401, body = Problem),
     (status = 403, body = Problem),

@@ -16,6 +16,7 @@ pub(crate) mod tls;
 use std::{net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use envd_api::log;
 use http::{Request, Response, header};
 use hyper::{
     body::{Body, Incoming},
@@ -112,8 +113,12 @@ impl Door {
         let listener = listener.into_std()?;
         for core in 0..cores {
             let (listener, shared) = (listener.try_clone()?, Arc::clone(&shared));
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .on_thread_park(log::write_gathered)
+                .build()?;
             let serve = move || {
+                log::gather();
                 runtime.block_on(async {
                     match TcpListener::from_std(listener) {
                         Ok(listener) => Arc::clone(&shared).accept(listener).await,
@@ -122,6 +127,7 @@ impl Door {
                     // What was begun here can only end here.
                     shared.tasks.ended().await;
                 });
+                log::write_gathered();
             };
             std::thread::Builder::new().name(format!("serve {core}")).spawn(serve)?;
         }
@@ -140,7 +146,7 @@ impl Door {
 
 /// Sets what the connections of a listener begin with: they inherit it, and none of them is asked for it again. Whoever
 /// has vanished without a word is noticed also where nobody speaks, as on a WebSocket of a silent app.
-fn prepare(listener: &TcpListener) -> std::io::Result<()> {
+pub(crate) fn prepare(listener: &TcpListener) -> std::io::Result<()> {
     use rustix::net::sockopt;
     sockopt::set_tcp_nodelay(listener, true)?;
     sockopt::set_socket_keepalive(listener, true)?;

@@ -4,6 +4,8 @@
 //! whole. `lab--train--alice` is an app, an instance's slug and a user's name; neither of the first two holds `--`.
 //! Where the name of the user does not fit into a host name, the instance's id stands for both: `lab--0190f2c3…`.
 
+use std::fmt;
+
 use gateway_api::{AppName, InstanceId, Slug, UserName};
 
 use crate::{
@@ -77,10 +79,7 @@ impl AppAddress {
 
     /// The label of the app's host.
     pub(crate) fn label(&self) -> String {
-        match &self.whose {
-            Whose::Named { slug, user } => format!("{}--{slug}--{user}", self.app),
-            Whose::Id(id) => format!("{}--{}", self.app, id.as_str().trim_start_matches("ins_")),
-        }
+        self.to_string()
     }
 
     /// Reads what [`Self::label`] wrote, and nothing else.
@@ -92,7 +91,7 @@ impl AppAddress {
             None => Whose::Id(format!("ins_{rest}").parse().ok()?),
         };
         let address = Self { app, whose };
-        (app.is_page_of_instance() && address.fits_a_host()).then_some(address)
+        (app.is_page_of_instance() && address.is_plain() && label.len() <= LABEL_MAX).then_some(address)
     }
 
     /// Whether an instance is the one that this speaks of.
@@ -105,11 +104,15 @@ impl AppAddress {
     }
 
     fn fits_a_host(&self) -> bool {
-        let plain = match &self.whose {
+        self.is_plain() && self.label().len() <= LABEL_MAX
+    }
+
+    /// Whether its letters are those of a host.
+    fn is_plain(&self) -> bool {
+        match &self.whose {
             Whose::Named { user, .. } => !user.as_str().contains(['.', '_']) && !user.as_str().ends_with('-'),
             Whose::Id(_) => true,
-        };
-        plain && self.label().len() <= LABEL_MAX
+        }
     }
 
     /// The path of the app in path mode, which begins and ends with `/`.
@@ -117,6 +120,15 @@ impl AppAddress {
         match &self.whose {
             Whose::Named { slug, user } => format!("/{user}/{slug}/{}/", self.app),
             Whose::Id(id) => format!("/-/{}/{}/", id.as_str(), self.app),
+        }
+    }
+}
+
+impl fmt::Display for AppAddress {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.whose {
+            Whose::Named { slug, user } => write!(to, "{}--{slug}--{user}", self.app),
+            Whose::Id(id) => write!(to, "{}--{}", self.app, id.as_str().trim_start_matches("ins_")),
         }
     }
 }
@@ -194,16 +206,16 @@ impl Addresses {
             Place::Hosts { scheme, domain, port, is_local } => {
                 let is_near = *is_local && split_port(host).0.eq_ignore_ascii_case(NEAR);
                 let domain = if is_near { NEAR } else { domain.as_str() };
-                Some((format!("{scheme}://{}.{domain}{port}", address.label()), "/".to_owned()))
+                Some((format!("{scheme}://{address}.{domain}{port}"), self.prefix(address)))
             }
-            Place::Paths { origin } => Some((origin.clone(), address.path())),
+            Place::Paths { origin } => Some((origin.clone(), self.prefix(address))),
             Place::Nowhere => None,
         }
     }
 
     /// The path that all pages of an app share.
     pub(crate) fn prefix(&self, address: &AppAddress) -> String {
-        self.of(address).map_or_else(|| "/".to_owned(), |(_, prefix)| prefix)
+        if self.by_path() { address.path() } else { "/".to_owned() }
     }
 
     /// What the console's listener was asked for, given the `Host` of a request.

@@ -1,6 +1,10 @@
 //! A request on its way to an app, and the app's answer on its way back.
 
-use std::{pin::pin, time::Duration};
+use std::{
+    io,
+    pin::{Pin, pin},
+    time::Duration,
+};
 
 use envd_api::agent::Passed;
 use gateway_api::AppName;
@@ -14,15 +18,12 @@ use super::{
     answer::{self, AnswerBody, Watched},
     headers::{self, Bounds, Facts, sanitize_upstream_request, sanitize_upstream_response},
     page::View,
-    relay::relay,
+    relay::Relay,
     session::Visitor,
     upstream::{AppBody, NoAnswer, Target},
 };
 use crate::{
-    auth::{
-        live::{Connection, Kind},
-        token::Token,
-    },
+    auth::{live::Kind, token::Token},
     error::Error,
     listen::{Raw, RequestBody},
 };
@@ -83,7 +84,7 @@ impl Proxy {
             response.headers_mut(),
             &Bounds {
                 frame_ancestors: &self.frame_ancestors,
-                by_path: addresses.by_path(),
+                below: addresses.by_path().then_some(visit.prefix.as_str()),
                 is_upgrade: switched,
             },
         );
@@ -118,7 +119,7 @@ impl Proxy {
         let mut unsent = None;
         let sent = self.send(visitor, target.clone(), request, &mut unsent).await;
         if let (Err(NoAnswer::NothingListens), Some(request)) = (&sent, unsent.take())
-            && let Some(port) = self.moved_from(target.port, visit.language, visitor).await?
+            && let Some(port) = Box::pin(self.moved_from(target.port, visit.language, visitor)).await?
         {
             return Ok(self.send(visitor, Target { port, ..target }, request, &mut unsent).await);
         }
@@ -149,14 +150,17 @@ impl Proxy {
     /// Copies bytes between browser and app from here on, until one of them or the visitor's key ends.
     fn relay(&self, visitor: &Visitor, from_browser: OnUpgrade, from_app: OnUpgrade) -> Result<(), Error> {
         let open = self.app.live.open_by(visitor.key, visitor.session.instance.user_id, Kind::App)?;
+        let used = self.app.agents.note_open(visitor.session.instance.id.clone());
         let stopping = self.app.tasks.stopping();
-        self.app.tasks.spawn("app upgrade", async move {
+        self.app.tasks.spawn_many(async move {
+            // What is there once is not held for as long as the connection is idle.
             let both = Box::pin(async { tokio::try_join!(from_browser, from_app) });
             let Ok((browser, app)) = both.await else { return };
             tokio::select! {
-                () = carry(open, browser, app) => {}
+                () = open.during(carry(browser, app)) => {}
                 () = stopping.cancelled() => {}
             }
+            drop(used);
         });
         Ok(())
     }
@@ -169,24 +173,25 @@ impl Proxy {
             scheme.eq_ignore_ascii_case("bearer").then(|| Token::from_client(token.trim()))?
         });
         match token {
-            Some(token) => Ok(self.app.store.still_opens(&token.hash()).await?),
+            Some(token) => Ok(Box::pin(self.app.store.still_opens(&token.hash())).await?),
             None => Ok(false),
         }
     }
 }
 
-async fn carry(open: Connection, browser: Upgraded, app: Upgraded) {
+/// Not itself `async`: what is only needed to begin is gone before the long time in which nothing happens.
+fn carry(browser: Upgraded, app: Upgraded) -> impl Future<Output = ()> + Send {
     let (browser, from_browser) = Raw::take_back(browser);
-    let work = async {
-        let relayed = match app.downcast::<TokioIo<Passed>>() {
-            Ok(parts) => relay(browser, parts.io.into_inner(), from_browser, parts.read_buf).await,
-            Err(app) => relay(browser, TokioIo::new(app), from_browser, bytes::Bytes::new()).await,
+    let relayed: Pin<Box<dyn Future<Output = io::Result<()>> + Send>> =
+        match app.downcast::<TokioIo<Passed>>() {
+            Ok(parts) => Box::pin(Relay::new(browser, parts.io.into_inner(), from_browser, parts.read_buf)),
+            Err(app) => Box::pin(Relay::new(browser, TokioIo::new(app), from_browser, bytes::Bytes::new())),
         };
-        if let Err(error) = relayed {
+    async move {
+        if let Err(error) = relayed.await {
             tracing::debug!(%error, "an upgraded connection broke");
         }
-    };
-    open.during(work).await;
+    }
 }
 
 /// Whether an app is told its pages without the path that all of them share. The others know it.

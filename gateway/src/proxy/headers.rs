@@ -21,6 +21,7 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
+const SERVICE_WORKER_ALLOWED: HeaderName = HeaderName::from_static("service-worker-allowed");
 /// Headers that are about one connection.
 const HOP_BY_HOP: [HeaderName; 5] = [
     header::TRANSFER_ENCODING,
@@ -93,8 +94,8 @@ pub(super) fn sanitize_upstream_request(headers: &mut HeaderMap, facts: &Facts<'
 pub(super) struct Bounds<'a> {
     /// Who may show the page in a frame, as a policy says it.
     pub(super) frame_ancestors: &'a HeaderValue,
-    /// Several apps share the origin.
-    pub(super) by_path: bool,
+    /// Where the app's own part begins, if several apps share the origin.
+    pub(super) below: Option<&'a str>,
     pub(super) is_upgrade: bool,
 }
 
@@ -111,14 +112,18 @@ pub(super) fn sanitize_upstream_response(headers: &mut HeaderMap, bounds: &Bound
     // It would empty the console's cookies too, where both are below one domain.
     headers.remove("clear-site-data");
     headers.remove(header::ALT_SVC);
-    if bounds.by_path {
-        headers.remove("service-worker-allowed");
+    if let Some(below) = bounds.below
+        && headers.remove(SERVICE_WORKER_ALLOWED).is_some()
+        && let Ok(below) = HeaderValue::from_str(below)
+    {
+        // However far the app wants its worker to reach, it is no further than its own part.
+        headers.insert(SERVICE_WORKER_ALLOWED, below);
     }
     if headers.contains_key(header::SET_COOKIE) {
         let cookies: Vec<HeaderValue> = headers
             .get_all(header::SET_COOKIE)
             .iter()
-            .filter_map(|value| own_cookie(value, bounds.by_path))
+            .filter_map(|value| own_cookie(value, bounds.below.is_some()))
             .collect();
         headers.remove(header::SET_COOKIE);
         for cookie in cookies {

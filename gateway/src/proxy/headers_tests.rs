@@ -155,7 +155,7 @@ fn an_answer_stays_within_its_origin() {
     ]);
     sanitize_upstream_response(
         &mut headers,
-        &Bounds { frame_ancestors: &policy, by_path: false, is_upgrade: false },
+        &Bounds { frame_ancestors: &policy, below: None, is_upgrade: false },
     );
     assert_eq!(
         lines(&headers),
@@ -169,4 +169,18 @@ fn an_answer_stays_within_its_origin() {
             "trailer: x-sum",
         ]
     );
+}
+
+/// Of several apps at one origin none gets a service worker that sees the others' requests.
+#[test]
+fn a_service_worker_reaches_no_further_than_its_app() {
+    let policy = HeaderValue::from_static("frame-ancestors 'self'");
+    let allowed = |below| {
+        let mut headers = map(&[("service-worker-allowed", "/")]);
+        let bounds = Bounds { frame_ancestors: &policy, below, is_upgrade: false };
+        sanitize_upstream_response(&mut headers, &bounds);
+        headers["service-worker-allowed"].clone()
+    };
+    assert_eq!(allowed(None), "/");
+    assert_eq!(allowed(Some("/alice/train/ide/")), "/alice/train/ide/");
 }

@@ -4,6 +4,9 @@
 //! out of it (`headers`), and it goes to the app over a connection that the instance's agent dialled (`upstream`).
 //! After an upgrade both connections are bytes (`relay`). Where there is no app to ask, a page says why (`page`).
 //!
+//! What few requests need is in a box of its own: the future of every request is as large as the largest of what it may
+//! wait for, and is moved where it begins.
+//!
 //! Nothing here knows axum, decides who may open what, or asks an app anything that its visitor did not ask.
 
 pub(crate) mod address;
@@ -21,12 +24,13 @@ mod upstream;
 
 use std::{net::SocketAddr, sync::Arc, time::Instant};
 
+use gateway_api::words::Language;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 
 pub(crate) use self::answer::AnswerBody;
 use self::{
     address::{Addresses, AppAddress, Host},
-    page::{Language, Place, View},
+    page::{Place, View, language_of},
     session::{Sessions, Visitor},
     standing::Known,
     upstream::{NoAnswer, Upstreams},
@@ -110,11 +114,12 @@ impl Proxy {
     ) -> Answer {
         let begun = Instant::now();
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let label = found.as_ref().map(|(address, _)| address.label());
+        let label = found.as_ref().map(|(address, _)| address.clone());
         let answer = self.visit(found, request, from).await;
         let micros = begun.elapsed().as_micros();
         // Never the query: programs put secrets into it.
         let (status, path) = (answer.status(), uri.path());
+        let label = label.as_ref().map(tracing::field::display);
         tracing::info!(target: "access", app = label, %method, path, status = status.as_u16(), micros, from = %from.ip());
         metrics::answered(&method, Some("app"), status, begun.elapsed());
         answer
@@ -126,7 +131,7 @@ impl Proxy {
         request: Request<RequestBody>,
         from: SocketAddr,
     ) -> Answer {
-        let language = Language::of(request.uri().query(), request.headers());
+        let language = language_of(request.uri().query(), request.headers());
         let wants_page = wants_page(request.method(), request.headers());
         let Ok(addresses) = self.app.addresses() else { return answer::text(View::trouble(language).line()) };
         let Some((address, skip)) = found else {
@@ -135,20 +140,21 @@ impl Proxy {
             return answer::text(if wants_page { view.page(language, &place) } else { view.line() });
         };
         let uri = request.uri().clone();
-        let visit =
+        let mut visit =
             Visit { prefix: addresses.prefix(&address), address, uri, skip, language, wants_page, from };
-        match self.answer(&visit, addresses, request).await {
+        match self.answer(&mut visit, addresses, request).await {
             Ok(answer) => answer,
+            Err(Error::TooManyOpen { limit, .. }) => self.say(&visit, &View::too_many(visit.language, limit)),
             Err(error) => {
                 tracing::error!(error = crate::error::chain(&error), "a request to an app failed");
-                self.say(&visit, &View::trouble(language))
+                self.say(&visit, &View::trouble(visit.language))
             }
         }
     }
 
     async fn answer(
         self: &Arc<Self>,
-        visit: &Visit,
+        visit: &mut Visit,
         addresses: &Addresses,
         request: Request<RequestBody>,
     ) -> Result<Answer, Error> {
@@ -164,19 +170,20 @@ impl Proxy {
             ));
         }
         if rest == "/.berth/enter" {
-            return self.enter(visit, addresses, &request).await;
+            return Box::pin(self.enter(visit, addresses, &request)).await;
         }
         let Some(visitor) = self.sessions.visitor(&self.app, &visit.address, request.headers()).await? else {
             return Ok(self.stranger(visit, addresses, request.headers()));
         };
+        visit.speak(visitor.session.language);
         let is_upgrade =
             request.version() == Version::HTTP_11 && headers::upgrade_of(request.headers()).is_some();
         if !session::may_ask(request.method(), request.headers(), is_upgrade) {
             return Ok(self.say(visit, &View::cross_site(visit.language)));
         }
-        match rest {
-            "/.berth/status" => self.status(visit, &visitor).await,
-            "/.berth/act" => self.act(visit, &visitor, request).await,
+        match &visit.uri.path()[visit.skip..] {
+            "/.berth/status" => Box::pin(self.status(visit, &visitor)).await,
+            "/.berth/act" => Box::pin(self.act(visit, &visitor, request)).await,
             rest if rest == "/.berth" || rest.starts_with("/.berth/") => {
                 Ok(self.say(visit, &View::no_app(visit.language, &addresses.console)))
             }
@@ -202,7 +209,7 @@ impl Proxy {
                 Ok(self.say(visit, &View::sign_in(visit.language, visit.entrance(addresses))))
             }
             Err(no_answer) => {
-                let view = self.why_not(visit.language, visitor, &no_answer).await?;
+                let view = Box::pin(self.why_not(visit.language, visitor, &no_answer)).await?;
                 Ok(self.say(visit, &view))
             }
         }
@@ -231,6 +238,11 @@ impl Proxy {
 }
 
 impl Visit {
+    /// What a user has chosen is stronger than what the browser prefers.
+    fn speak(&mut self, chosen: Option<Language>) {
+        self.language = chosen.unwrap_or(self.language);
+    }
+
     /// Where the console signs a browser in to this very page.
     fn entrance(&self, addresses: &Addresses) -> String {
         const NEXT_MAX: usize = 2048;

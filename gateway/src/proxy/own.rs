@@ -25,7 +25,7 @@ impl Proxy {
     /// Exchanges a ticket for a cookie, and goes on to a page whose address has no ticket in it.
     pub(super) async fn enter(
         &self,
-        visit: &Visit,
+        visit: &mut Visit,
         addresses: &Addresses,
         request: &Request<RequestBody>,
     ) -> Result<Answer, Error> {
@@ -39,6 +39,7 @@ impl Proxy {
         let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket=")).unwrap_or_default();
         let origin = Origin { source: visit.from.ip(), request_id: String::new() };
         if let Some(entered) = self.app.enter_app(ticket, &visit.address, &origin).await? {
+            visit.speak(entered.language);
             let mut path = entered.path;
             if let (AppName::Ide, "/", Some(folder)) = (visit.address.app, path.as_str(), &entered.folder) {
                 path = format!("/?folder={}", escaped_for_query(folder));
@@ -117,7 +118,7 @@ impl Proxy {
         let Some(user) = self.app.store.user_by_name(&instance.user).await? else { return Ok(()) };
         let origin = Origin { source: visit.from.ip(), request_id: String::new() };
         let caller = Caller { user, key: Key::Session { hash: visitor.key }, origin };
-        match self.app.start_instance(&caller, instance.id.as_str()).await {
+        match self.app.start_instance(&caller, instance.id.as_str(), None).await {
             // It has been started meanwhile, by this button or by another; or it never starts again. The page says which.
             Ok(_) | Err(Error::WrongState { .. } | Error::Forbidden { .. }) => Ok(()),
             Err(error) => Err(error),

@@ -9,20 +9,14 @@ use bytes::Bytes;
 use gateway_api::{
     AppName, Status,
     app::{self, AppState},
-    instance::WaitReason,
+    instance::{HeldUp, WaitReason},
     job::QueuePlace,
-    words,
+    words::Language,
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("pages/page.html");
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
-    English,
-    Chinese,
-}
 
 /// What a page says.
 #[derive(Debug, Clone, Serialize)]
@@ -33,6 +27,7 @@ pub(super) struct View {
     pub(super) ready: bool,
     /// It changes by itself, soon.
     pub(super) moves: bool,
+    pub(super) about: About,
     pub(super) title: String,
     pub(super) text: String,
     pub(super) hint: String,
@@ -50,6 +45,14 @@ pub(super) struct View {
     pub(super) go_on: Option<String>,
 }
 
+/// What a page waits for. Once the instance runs, the page comes again and opens the app.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum About {
+    Instance,
+    App,
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Step {
     pub(super) text: &'static str,
@@ -64,32 +67,19 @@ pub(super) struct Act {
     pub(super) label: &'static str,
 }
 
-// === impl Language ===
+/// The visitor's language, as far as a request tells it: what the address says, else the first that the browser prefers
+/// of those that there are.
+pub(super) fn language_of(query: Option<&str>, headers: &HeaderMap) -> Language {
+    let asked = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("lang=")));
+    let preferred = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let mut tags = asked.into_iter().chain(preferred.split(','));
+    tags.find_map(|tag| Language::named(tag.trim())).unwrap_or(Language::English)
+}
 
-impl Language {
-    /// The visitor's: what the address says, else the first that the browser prefers of those that there are.
-    pub(super) fn of(query: Option<&str>, headers: &HeaderMap) -> Self {
-        let asked = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("lang=")));
-        let preferred =
-            headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or("");
-        asked.into_iter().chain(preferred.split(',')).find_map(Self::named).unwrap_or(Self::English)
-    }
-
-    fn named(tag: &str) -> Option<Self> {
-        let tag = tag.trim();
-        let is = |language: &str| tag.get(..2).is_some_and(|start| start.eq_ignore_ascii_case(language));
-        if is("zh") { Some(Self::Chinese) } else { is("en").then_some(Self::English) }
-    }
-
-    pub(super) fn pick(self, english: &'static str, chinese: &'static str) -> &'static str {
-        match self {
-            Self::English => english,
-            Self::Chinese => chinese,
-        }
-    }
-
-    fn tag(self) -> &'static str {
-        self.pick("en", "zh-CN")
+fn held_up(language: Language, held_up: &HeldUp) -> String {
+    match language {
+        Language::English => sentence(&language.held_up(held_up)),
+        Language::Chinese => language.held_up(held_up) + "。",
     }
 }
 
@@ -101,6 +91,7 @@ impl View {
             code,
             ready: false,
             moves: false,
+            about: About::App,
             title: title.into(),
             text: text.into(),
             hint: String::new(),
@@ -188,6 +179,17 @@ impl View {
         Self { poll: true, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, title, text) }
     }
 
+    pub(super) fn too_many(language: Language, limit: usize) -> Self {
+        let title = language.pick("You have too many connections open", "打开的连接过多");
+        let text = match language {
+            Language::English => {
+                format!("There are {limit} to your apps already. Close pages of apps and try again.")
+            }
+            Language::Chinese => format!("您的应用已有 {limit} 个连接。请关闭一些应用页面后重试。"),
+        };
+        Self::new(StatusCode::TOO_MANY_REQUESTS, title, text)
+    }
+
     pub(super) fn too_slow(language: Language) -> Self {
         let title = language.pick("The app takes too long to answer", "应用响应时间过长");
         let text = language.pick(
@@ -213,7 +215,7 @@ impl View {
     pub(super) fn broken(language: Language, app: AppName, why: &str) -> Self {
         let title = match language {
             Language::English => format!("{} did not answer as a web server should", called(language, app)),
-            Language::Chinese => format!("{}的应答不符合 HTTP 规范", called(language, app)),
+            Language::Chinese => joined("", &called(language, app), "的应答不符合 HTTP 规范"),
         };
         let hint = language.pick(
             "Look at the program's own output. If it speaks HTTPS, let it speak HTTP: the gateway adds TLS itself.",
@@ -234,10 +236,10 @@ impl View {
                 language.pick("The instance is waiting", "实例正在等待"),
                 match (language, reason) {
                     (Language::English, _) if let Some(place) = place => {
-                        sentence(&words::Language::English.place(place))
+                        sentence(&Language::English.place(place))
                     }
                     (Language::Chinese, _) if let Some(place) = place => {
-                        words::Language::Chinese.place(place) + "。"
+                        Language::Chinese.place(place) + "。"
                     }
                     (Language::English, _) => sentence(message),
                     (_, WaitReason::Queued) => "正在排队等待资源，轮到后自动启动。".to_owned(),
@@ -258,7 +260,10 @@ impl View {
             Status::Starting | Status::Running { .. } => {
                 (language.pick("The instance is starting", "实例正在启动"), String::new())
             }
-            Status::Stopping => (language.pick("The instance is stopping", "实例正在停止"), String::new()),
+            Status::Stopping { held_up } => (
+                language.pick("The instance is stopping", "实例正在停止"),
+                held_up.as_ref().map(|why| self::held_up(language, why)).unwrap_or_default(),
+            ),
             Status::Stopped { .. } => (
                 language.pick("The instance is stopped", "实例已停止"),
                 language.pick("Its files are kept.", "其文件已保留。").to_owned(),
@@ -266,17 +271,23 @@ impl View {
             Status::Succeeded => {
                 (language.pick("The instance's command has ended", "实例的命令已结束"), String::new())
             }
-            Status::Failed { reason, .. } => {
-                (language.pick("The instance has failed", "实例已失败"), sentence(reason))
-            }
-            Status::Deleting => {
-                (language.pick("The instance is being deleted", "实例正在删除"), String::new())
-            }
+            Status::Failed { reason, exit_code, cause } => (
+                language.pick("The instance has failed", "实例已失败"),
+                match language {
+                    Language::English => sentence(reason),
+                    Language::Chinese => Language::Chinese.failure(reason, *exit_code, *cause) + "。",
+                },
+            ),
+            Status::Deleting { held_up } => (
+                language.pick("The instance is being deleted", "实例正在删除"),
+                held_up.as_ref().map(|why| self::held_up(language, why)).unwrap_or_default(),
+            ),
         };
         let act = (may_start && status.allows(gateway_api::Action::Start))
             .then_some(Act { name: "start", label: language.pick("Start the instance", "启动实例") });
         Self {
             moves: status.is_passing(),
+            about: About::Instance,
             poll: true,
             act,
             ..Self::new(StatusCode::SERVICE_UNAVAILABLE, title, text)
@@ -297,23 +308,26 @@ impl View {
                 say(format!("Nothing listens on port {port}"), format!("端口 {port} 上没有程序在监听")),
                 None,
             ),
-            (AppState::Stopped, _) => {
-                (say(format!("{name} is stopped"), format!("{name}已停止")), button("start", "Start", "启动"))
+            (AppState::Stopped, _) => (
+                say(format!("{name} is stopped"), joined("", &name, "已停止")),
+                button("start", "Start", "启动"),
+            ),
+            (AppState::Starting, _) => {
+                (say(format!("{name} is starting"), joined("", &name, "正在启动")), None)
             }
-            (AppState::Starting, _) => (say(format!("{name} is starting"), format!("{name}正在启动")), None),
             (AppState::Installing, _) => (
-                say(format!("{name} is being installed"), format!("正在安装{name}")),
+                say(format!("{name} is being installed"), joined("正在安装", &name, "")),
                 button("stop", "Cancel", "取消"),
             ),
             (AppState::Installable, _) => (
-                say(format!("{name} is not in this image"), format!("此镜像中没有{name}")),
+                say(format!("{name} is not in this image"), joined("此镜像中没有", &name, "")),
                 button("install", "Install it", "安装"),
             ),
             (AppState::Absent, _) => {
-                (say(format!("{name} cannot be had here"), format!("此处无法使用{name}")), None)
+                (say(format!("{name} cannot be had here"), joined("此处无法使用", &name, "")), None)
             }
             (AppState::Failed, _) => (
-                say(format!("{name} could not be started"), format!("{name}未能启动")),
+                say(format!("{name} could not be started"), joined("", &name, "未能启动")),
                 button("start", "Try again", "重试"),
             ),
         };
@@ -491,6 +505,16 @@ fn called(language: Language, app: AppName) -> String {
     }
 }
 
+/// A name among Chinese words: with a space where its letters or digits touch them.
+fn joined(before: &str, name: &str, after: &str) -> String {
+    let gap = |at: Option<char>, beside: &str| match at {
+        Some(letter) if letter.is_ascii_alphanumeric() && !beside.is_empty() => " ",
+        Some(_) | None => "",
+    };
+    let (first, last) = (gap(name.chars().next(), before), gap(name.chars().last(), after));
+    format!("{before}{first}{name}{last}{after}")
+}
+
 /// A message of ours, which has neither capital nor full stop, as a sentence.
 fn sentence(message: &str) -> String {
     let mut letters = message.chars();
@@ -583,11 +607,19 @@ mod tests {
     }
 
     #[test]
+    fn a_name_among_chinese_words_has_its_space() {
+        assert_eq!(joined("", "JupyterLab", "正在启动"), "JupyterLab 正在启动");
+        assert_eq!(joined("正在安装", "VS Code", ""), "正在安装 VS Code");
+        assert_eq!(joined("", "端口 80", "的应答"), "端口 80 的应答");
+        assert_eq!(joined("", "桌面", "已停止"), "桌面已停止");
+    }
+
+    #[test]
     fn the_language_is_the_visitors() {
         let check = |query: Option<&str>, accept: &str, expected| {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT_LANGUAGE, accept.parse().unwrap());
-            assert_eq!(Language::of(query, &headers), expected, "{query:?} {accept}");
+            assert_eq!(language_of(query, &headers), expected, "{query:?} {accept}");
         };
         check(None, "zh-CN,zh;q=0.9,en;q=0.8", Language::Chinese);
         check(None, "en-GB,zh;q=0.9", Language::English);

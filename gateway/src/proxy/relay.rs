@@ -5,7 +5,6 @@
 
 use std::{
     cell::RefCell,
-    future::poll_fn,
     io,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -13,7 +12,10 @@ use std::{
 };
 
 use bytes::{Buf as _, Bytes};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::Sleep,
+};
 
 /// How much is read at once.
 const PIECE: usize = 64 << 10;
@@ -39,31 +41,45 @@ enum State {
     Closed,
 }
 
-/// Copies both ways until both are done or one breaks. `first` and `second` are what was read of each before.
-pub(super) async fn relay(
-    mut first: impl AsyncRead + AsyncWrite + Unpin,
-    mut second: impl AsyncRead + AsyncWrite + Unpin,
-    from_first: Bytes,
-    from_second: Bytes,
-) -> io::Result<()> {
-    let mut there = Flow { kept: from_first, state: State::Open };
-    let mut back = Flow { kept: from_second, state: State::Open };
-    let one_is_done = poll_fn(|context| {
-        let there_done = there.poll(context, &mut first, &mut second)?;
-        let back_done = back.poll(context, &mut second, &mut first)?;
-        let done = there_done.is_ready() || back_done.is_ready();
-        if done { Poll::Ready(Ok::<_, io::Error>(())) } else { Poll::Pending }
-    });
-    one_is_done.await?;
-    let both_are_done = poll_fn(|context| {
-        let there_done = there.poll(context, &mut first, &mut second)?;
-        let back_done = back.poll(context, &mut second, &mut first)?;
-        let done = there_done.is_ready() && back_done.is_ready();
-        if done { Poll::Ready(Ok::<_, io::Error>(())) } else { Poll::Pending }
-    });
-    // Boxed: whoever is idle pays for it only once it matters.
-    let limited = Box::pin(tokio::time::timeout(HALF_OPEN_LIMIT, both_are_done));
-    limited.await.unwrap_or(Ok(()))
+/// Copies both ways until both are done or one breaks. A future by hand: one that the compiler makes holds both
+/// connections twice.
+pub(super) struct Relay<A, B> {
+    first: A,
+    second: B,
+    there: Flow,
+    back: Flow,
+    /// Runs once one way is done. Boxed: whoever is idle pays for it only once it matters.
+    limit: Option<Pin<Box<Sleep>>>,
+}
+
+impl<A, B> Relay<A, B> {
+    /// `from_first` and `from_second` are what was read of each before.
+    pub(super) fn new(first: A, second: B, from_first: Bytes, from_second: Bytes) -> Self {
+        let flow = |kept| Flow { kept, state: State::Open };
+        Self { first, second, there: flow(from_first), back: flow(from_second), limit: None }
+    }
+}
+
+impl<A, B> Future for Relay<A, B>
+where
+    A: AsyncRead + AsyncWrite + Unpin,
+    B: AsyncRead + AsyncWrite + Unpin,
+{
+    type Output = io::Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { first, second, there, back, limit } = &mut *self;
+        let there_done = there.poll(context, first, second)?.is_ready();
+        let back_done = back.poll(context, second, first)?.is_ready();
+        if there_done && back_done {
+            return Poll::Ready(Ok(()));
+        }
+        if there_done || back_done {
+            let limit = limit.get_or_insert_with(|| Box::pin(tokio::time::sleep(HALF_OPEN_LIMIT)));
+            return limit.as_mut().poll(context).map(Ok);
+        }
+        Poll::Pending
+    }
 }
 
 impl Flow {
@@ -153,7 +169,7 @@ mod tests {
             assert_eq!(buffers.each_ref().map(std::sync::Arc::strong_count), [1, 1]);
         };
         tokio::select! {
-            ended = relay(near, far, full, empty) => panic!("{ended:?}"),
+            ended = Relay::new(near, far, full, empty) => panic!("{ended:?}"),
             () = talk => {}
         }
     }
@@ -162,7 +178,7 @@ mod tests {
     async fn both_ways_at_once_with_small_windows_and_half_closes() {
         let (mut browser, near) = duplex(1000);
         let (far, mut app) = duplex(700);
-        let relayed = relay(near, far, Bytes::from_static(b"early"), Bytes::from_static(b"first"));
+        let relayed = Relay::new(near, far, Bytes::from_static(b"early"), Bytes::from_static(b"first"));
         let load: Vec<u8> = (0..300_000_u32).map(|n| n.to_le_bytes()[0] ^ n.to_le_bytes()[1]).collect();
         let talk = async {
             let (mut browser_reads, mut browser_writes) = tokio::io::split(&mut browser);

@@ -81,7 +81,7 @@ impl Sessions {
             }
         }
         let at = Instant::now();
-        let found = app.store.app_session(&key).await?.map(Arc::new);
+        let found = Box::pin(app.store.app_session(&key)).await?.map(Arc::new);
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if remembered.len() >= REMEMBERED_MAX {
             remembered.clear();
@@ -105,7 +105,7 @@ impl Sessions {
 
 /// An instance that is going has no visitors any more.
 fn opens_still(session: &AppSession) -> bool {
-    !matches!(session.instance.status, Status::Deleting)
+    !matches!(session.instance.status, Status::Deleting { .. })
 }
 
 /// The cookie that signs a browser in at `address`.

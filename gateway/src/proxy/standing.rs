@@ -12,14 +12,10 @@ use std::{
 use gateway_api::{
     AppName, InstanceId, Status,
     app::{AppAct, AppState},
+    words::Language,
 };
 
-use super::{
-    Proxy,
-    page::{Language, View},
-    session::Visitor,
-    upstream::NoAnswer,
-};
+use super::{Proxy, page::View, session::Visitor, upstream::NoAnswer};
 use crate::{auth::policy, error::Error};
 
 /// How long the port of an app is believed.
@@ -78,7 +74,7 @@ impl Proxy {
         if let Some(port) = self.known.port(&key) {
             return Ok(Ok(port));
         }
-        Ok(match self.look(language, visitor, true).await? {
+        Ok(match Box::pin(self.look(language, visitor, true)).await? {
             Ok(port) => {
                 self.known.note(key, port);
                 Ok(port)
@@ -139,7 +135,7 @@ impl Proxy {
 
     fn of_instance(&self, language: Language, visitor: &Visitor) -> View {
         let instance = &visitor.session.instance;
-        let status = self.app.cluster.seen(instance.status.clone());
+        let status = self.app.clusters.of(&instance.cluster).seen(instance.status.clone());
         let place = self.app.places.of(instance.id.as_str());
         View::of_instance(language, &status, place.as_ref(), instance.starts_again())
     }

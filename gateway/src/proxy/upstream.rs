@@ -35,7 +35,6 @@ const IDLE_LIMIT: Duration = Duration::from_secs(4);
 const IDLE_MAX: usize = 256;
 /// The head of an app's answer.
 const HEAD_MAX: usize = 256 << 10;
-const HEADERS_MAX: usize = 256;
 const LANES: usize = 64;
 
 /// Whose connection to what.
@@ -95,7 +94,10 @@ impl Upstreams {
         let reusable = super::headers::upgrade_of(request.headers()).is_none();
         while reusable && let Some(mut sender) = self.free(&target) {
             match sender.try_send_request(request).await {
-                Ok(response) => return Ok(self.answered(target, sender, response)),
+                Ok(response) => {
+                    agents.note_use(&target.instance);
+                    return Ok(self.answered(target, sender, response));
+                }
                 // It was closed before anything was sent: nothing has happened yet.
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
@@ -103,7 +105,7 @@ impl Upstreams {
                 },
             }
         }
-        let mut sender = match connect(agents, tasks, &target).await {
+        let mut sender = match Box::pin(connect(agents, tasks, &target)).await {
             Ok(sender) => sender,
             Err(no_answer) => {
                 *unsent = Some(request);
@@ -191,11 +193,10 @@ async fn connect(agents: &Agents, tasks: &Tasks, target: &Target) -> Result<Send
     })?;
     let (sender, connection) = http1::Builder::new()
         .max_header_size(HEAD_MAX)
-        .max_headers(HEADERS_MAX)
         .handshake(TokioIo::new(stream))
         .await
         .map_err(NoAnswer::Broken)?;
-    tasks.spawn("app connection", async move {
+    tasks.spawn_many(async move {
         if let Err(error) = connection.with_upgrades().await {
             tracing::debug!(%error, "a connection to an app broke");
         }

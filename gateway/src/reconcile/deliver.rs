@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use envd_api::agent::Begin;
 use gateway_api::{Goal, InstanceId, Status};
 
 use crate::{
@@ -76,8 +75,7 @@ async fn attempt(app: &App, id: &InstanceId, generation: u64) -> Result<bool, St
     let Some(row) = waiting(app, id, generation).await.map_err(|error| chain(&error))? else {
         return Ok(false);
     };
-    let (env, files) = app.secrets_for(&row).await.map_err(|error| chain(&error))?;
-    let begin = Begin { env, command: Vec::new(), files };
+    let begin = app.secrets_for(&row).await.map_err(|error| chain(&error))?;
     app.agents.begin(id, begin).await.map_err(|error| chain(&error))?;
     let Some(then) = app.delivering.end(id, generation) else { return Ok(true) };
     if app.store.has_started(id, generation, &then).await.map_err(|error| chain(&error))?

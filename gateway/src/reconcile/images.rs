@@ -1,6 +1,6 @@
 //! Saves: tells the cluster to save what is to be saved, writes down how far it is, and takes away what is to go.
 //!
-//! Whatever is not settled in the store is looked at again and again, and each step can be done twice: a save is asked
+//! Whatever is not settled in the store is looked at again and again, and as soon as a save ends, and each step can be done twice: a save is asked
 //! for by the image's id, an image that is gone can be removed. An image becomes `ready` only when the cluster says that
 //! the registry has all of it.
 
@@ -14,13 +14,15 @@ use envd_api::{
     client::ClientError,
     save::{Provenance, PutSave, RemoveImage, SaveState},
 };
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use gateway_api::{
-    Goal, ImageId, Status,
+    Goal, ImageId,
     image::{ImageState, SaveFailure, SaveStep},
 };
 
 use crate::{
     app::{App, Refused},
+    clusters::Cluster,
     error::chain,
     events::What,
     store::{ImageRow, Line, StoreError},
@@ -48,20 +50,30 @@ pub(crate) async fn run(app: Arc<App>) {
     let stopping = app.tasks.stopping();
     let mut resting = Resting::default();
     loop {
-        let pause = match round(&app, &mut resting).await {
-            Ok(true) => BUSY,
-            Ok(false) => IDLE,
-            Err(error) => {
-                tracing::error!(error = chain(&error), "cannot look after images");
-                IDLE
-            }
-        };
+        let rows = round(&app, &mut resting).await.unwrap_or_else(|error| {
+            tracing::error!(error = chain(&error), "cannot look after images");
+            Vec::new()
+        });
+        let pause = if rows.is_empty() { IDLE } else { BUSY };
         tokio::select! {
             () = stopping.cancelled() => return,
             () = app.wake_images.notified() => {}
             () = tokio::time::sleep(pause) => {}
+            () = any_save(&app, &rows) => {}
         }
     }
+}
+
+/// Until the cluster has something to say of a save: that it is over, or how far it is.
+async fn any_save(app: &App, rows: &[ImageRow]) {
+    let saving = rows.iter().filter(|row| matches!(row.state, ImageState::Saving { .. }));
+    let mut told: FuturesUnordered<_> = saving.map(|row| of(app, row).envd.save(&row.id)).collect();
+    while let Some(told) = told.next().await {
+        if told.is_ok() {
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Images that could not be taken away: until when they are left alone, and for how long the next time. Each try keeps
@@ -80,12 +92,11 @@ impl Resting {
     }
 }
 
-/// One look at all that is not settled; whether something was.
-async fn round(app: &App, resting: &mut Resting) -> Result<bool, StoreError> {
+/// One look at all that is not settled; what it was.
+async fn round(app: &App, resting: &mut Resting) -> Result<Vec<ImageRow>, StoreError> {
     let rows = app.store.unsettled_images().await?;
-    let busy = !rows.is_empty();
     resting.0.retain(|image, _| rows.iter().any(|row| row.id == *image));
-    for row in rows.into_iter().filter(|row| !resting.is(&row.id)).collect::<Vec<_>>() {
+    for row in rows.iter().filter(|row| !resting.is(&row.id)).cloned().collect::<Vec<_>>() {
         let (id, goes) = (row.id.clone(), row.state == ImageState::Deleting);
         let step = match &row.state {
             ImageState::Saving { .. } => follow(app, row).await,
@@ -105,7 +116,17 @@ async fn round(app: &App, resting: &mut Resting) -> Result<bool, StoreError> {
             }
         }
     }
-    Ok(busy)
+    for row in app.store.images_kept_too_long().await? {
+        if of(app, &row).envd.forget_save(&row.id).await.is_ok() {
+            app.store.keep_image_no_longer(&row.id).await?;
+        }
+    }
+    Ok(rows)
+}
+
+/// The cluster that saves it; of what was pushed, any.
+fn of<'a>(app: &'a App, row: &ImageRow) -> &'a Cluster {
+    app.clusters.get(&row.cluster).unwrap_or_else(|| app.clusters.first())
 }
 
 /// Asks for a save, which also says how far it is.
@@ -123,7 +144,7 @@ async fn follow(app: &App, row: ImageRow) -> Result<(), Interrupted> {
             base: row.parent.clone(),
         },
     };
-    let state = match app.cluster.envd.put_save(&row.id, &request).await {
+    let state = match of(app, &row).envd.put_save(&row.id, &request).await {
         Ok(state) => state,
         Err(ClientError::Refused { message, status, .. }) if status.is_client_error() => {
             let failure =
@@ -147,7 +168,7 @@ async fn follow(app: &App, row: ImageRow) -> Result<(), Interrupted> {
         }
         SaveState::Failed { failure, message } => {
             // First: as soon as it has failed for its user, they may try again.
-            app.cluster.envd.forget_save(&row.id).await?;
+            of(app, &row).envd.rest_save(&row.id).await?;
             ImageState::Failed { failure, message }
         }
         SaveState::Looking => saving(SaveStep::Looking, 0, None),
@@ -174,7 +195,9 @@ async fn settle(app: &App, row: ImageRow) -> Result<(), Interrupted> {
     if row.stop && row.state == ImageState::Ready {
         stop(app, &row).await?;
     }
-    app.cluster.envd.forget_save(&row.id).await?;
+    if row.state == ImageState::Ready {
+        of(app, &row).envd.forget_save(&row.id).await?;
+    }
     Ok(app.store.settle_image(&row.id).await?)
 }
 
@@ -187,9 +210,7 @@ async fn stop(app: &App, row: &ImageRow) -> Result<(), Interrupted> {
         }
         let line = Line::by_system("instance.stop", instance.id.as_str()).with("image", row.id.as_str());
         if app.store.stop_after_save(&row.id, &instance.id, instance.generation, &line).await? {
-            let (goal, status, generation) = (Goal::Stopped, Status::Stopping, instance.generation + 1);
-            app.announce(crate::store::InstanceRow { goal, generation, status, ..instance });
-            app.wake.notify_one();
+            app.announce_stop(instance);
             break;
         }
     }
@@ -198,12 +219,12 @@ async fn stop(app: &App, row: &ImageRow) -> Result<(), Interrupted> {
 
 /// Out of the cluster, out of the registry, out of the store, in this order.
 async fn remove(app: &App, row: ImageRow) -> Result<(), Interrupted> {
-    app.cluster.envd.forget_save(&row.id).await?;
+    of(app, &row).envd.forget_save(&row.id).await?;
     // Nobody may list the same image again between the look and the removal.
     let _alone = app.listing.write().await;
     let ImageRow { repository, tag, digest, .. } = row.clone();
     let keep = app.needed_manifests(&repository, &row.id).await?;
-    app.cluster.envd.remove_image(&RemoveImage { repository, tag, digest, keep }).await?;
+    of(app, &row).envd.remove_image(&RemoveImage { repository, tag, digest, keep }).await?;
     app.store.forget_image(&row.id).await?;
     app.events.tell(row.user_id, What::ImageDeleted(row.id));
     Ok(())

@@ -69,7 +69,7 @@ async fn advance(app: &Arc<App>, job: JobRow) -> Result<(), StoreError> {
     if job.ended_at.is_some() {
         if tasks.iter().all(|task| task.log_whole || task.machine.is_none()) {
             app.store.delete_tasks(&job.id).await?;
-            app.wake.notify_one();
+            app.clusters.wake();
         }
         return Ok(());
     }
@@ -83,6 +83,10 @@ async fn advance(app: &Arc<App>, job: JobRow) -> Result<(), StoreError> {
     }
     match job.verdict.clone().or_else(|| verdict(&job, &tasks)) {
         Some(verdict) => wind_up(app, job, verdict, &tasks).await,
+        None if app.idle.is_over(app, &job, &tasks).await => {
+            let end = JobEnd::new(EndCause::Idle);
+            wind_up(app, job, AttemptEnd { end, judged: None }, &tasks).await
+        }
         None => go_on(app, job, tasks).await,
     }
 }
@@ -99,16 +103,7 @@ fn verdict(job: &JobRow, tasks: &[TaskRow]) -> Option<AttemptEnd> {
     }
     let limit = job.time_limit_seconds.and_then(|limit| i64::try_from(limit).ok())?;
     let due = job.begun_at?.checked_add(jiff::SignedDuration::from_secs(limit)).ok()?;
-    (due <= Timestamp::now()).then(|| {
-        let end = JobEnd {
-            cause: EndCause::TimeLimit,
-            exit_code: None,
-            task: None,
-            by: None,
-            message: String::new(),
-        };
-        AttemptEnd { end, judged: None }
-    })
+    (due <= Timestamp::now()).then(|| AttemptEnd { end: JobEnd::new(EndCause::TimeLimit), judged: None })
 }
 
 fn roles(job: &JobRow, tasks: &[TaskRow]) -> Vec<RoleTasks> {
@@ -138,6 +133,7 @@ fn outcome_of(job: &JobRow, task: &TaskRow) -> Task {
             | EndCause::OverDiskLimit
             | EndCause::CannotStart
             | EndCause::TimeLimit
+            | EndCause::Idle
             | EndCause::NameTaken => {
                 let out_of_memory = *cause == EndCause::OutOfMemory;
                 outcome::task_end(job.spec.purpose, exit_code.unwrap_or(1), out_of_memory)
@@ -147,7 +143,7 @@ fn outcome_of(job: &JobRow, task: &TaskRow) -> Task {
 }
 
 fn job_end(job: &JobRow, tasks: &[TaskRow], judged: Verdict) -> JobEnd {
-    let plain = |cause| JobEnd { cause, exit_code: None, task: None, by: None, message: String::new() };
+    let plain = JobEnd::new;
     match judged {
         Verdict::Going | Verdict::Succeeded { .. } => {
             JobEnd { exit_code: Some(0), ..plain(EndCause::Succeeded) }
@@ -157,13 +153,9 @@ fn job_end(job: &JobRow, tasks: &[TaskRow], judged: Verdict) -> JobEnd {
             let name = job.spec.roles.get(role).map(|role| format!("{}/{task}", role.name));
             let row = tasks.iter().find(|row| row.role == role && row.task == task);
             match row.and_then(|row| row.ended.clone()) {
-                Some(end) => JobEnd {
-                    cause: end.cause,
-                    exit_code: end.exit_code,
-                    task: name,
-                    by: None,
-                    message: end.message,
-                },
+                Some(end) => {
+                    JobEnd { exit_code: end.exit_code, task: name, message: end.message, ..plain(end.cause) }
+                }
                 None => JobEnd { exit_code: Some(exit_code), task: name, ..plain(EndCause::Lost) },
             }
         }
@@ -178,7 +170,7 @@ async fn wind_up(
     tasks: &[TaskRow],
 ) -> Result<(), StoreError> {
     if job.verdict.is_none() {
-        let status = if job.goal == Goal::Stopped { Status::Stopping } else { job.status.clone() };
+        let status = if job.goal == Goal::Stopped { Status::STOPPING } else { job.status.clone() };
         let decided = JobRow { verdict: Some(verdict), status, ..job };
         if app.store.change_job(&decided, None, None).await? {
             app.jobs_move.notify_one();
@@ -188,7 +180,7 @@ async fn wind_up(
     let gone = |task: &TaskRow| task.machine.is_none();
     if !tasks.iter().all(|task| task.ended.is_some() || gone(task)) {
         if app.store.stop_tasks(&job.id).await? {
-            app.wake.notify_one();
+            app.clusters.wake();
         }
         return Ok(());
     }
@@ -196,6 +188,8 @@ async fn wind_up(
         app.logs_move.notify_one();
         return Ok(());
     }
+    let mut verdict = verdict;
+    verdict.end.last_lines = last_lines(app, &job, &verdict, tasks).await;
     let next = verdict
         .judged
         .map_or(Next::Over, |judged| outcome::retry(job.spec.dialect, job.spec.retries, job.tries, judged));
@@ -203,6 +197,16 @@ async fn wind_up(
         Next::Over => finish(app, job, verdict.end).await,
         Next::Again { counted } => again(app, job, verdict.end, counted).await,
     }
+}
+
+/// What the task wrote last that failed the try.
+async fn last_lines(app: &App, job: &JobRow, verdict: &AttemptEnd, tasks: &[TaskRow]) -> Vec<String> {
+    let Some(Verdict::Failed { role, task, .. }) = verdict.judged else { return Vec::new() };
+    let Some(task) = tasks.iter().find(|row| row.role == role && row.task == task) else { return Vec::new() };
+    app.logs.last_lines(&task.instance).await.unwrap_or_else(|error| {
+        tracing::warn!(job = %job.id, %error, "its last lines cannot be read");
+        Vec::new()
+    })
 }
 
 async fn again(app: &App, job: JobRow, end: JobEnd, counted: bool) -> Result<(), StoreError> {
@@ -227,7 +231,7 @@ async fn again(app: &App, job: JobRow, end: JobEnd, counted: bool) -> Result<(),
     if app.store.try_job_again(&next, &JobEvent::Retried { end }).await? {
         next.version += 1;
         app.announce_job(&next).await?;
-        app.wake.notify_one();
+        app.clusters.wake();
         app.line_moves.notify_one();
         let kept = app.store.forget_tries(&next.id, next.attempt.saturating_sub(TRIES_KEPT)).await?;
         for instance in &kept {
@@ -255,7 +259,9 @@ pub(super) async fn finish(app: &App, job: JobRow, end: JobEnd) -> Result<(), St
     let now = Timestamp::now();
     let status = match end.cause {
         EndCause::Succeeded => Status::Succeeded,
-        EndCause::Stopped | EndCause::TimeLimit => Status::Stopped { exit_code: end.exit_code },
+        EndCause::Stopped | EndCause::TimeLimit | EndCause::Idle => {
+            Status::Stopped { exit_code: end.exit_code }
+        }
         EndCause::ExitCode
         | EndCause::Signal
         | EndCause::OutOfMemory
@@ -263,7 +269,9 @@ pub(super) async fn finish(app: &App, job: JobRow, end: JobEnd) -> Result<(), St
         | EndCause::Image
         | EndCause::Lost
         | EndCause::CannotStart
-        | EndCause::NameTaken => Status::Failed { reason: end.message.clone(), exit_code: end.exit_code },
+        | EndCause::NameTaken => {
+            Status::Failed { reason: end.message.clone(), exit_code: end.exit_code, cause: Some(end.cause) }
+        }
     };
     let keeps = job.keep && matches!(status, Status::Failed { .. });
     let kept_until = keeps.then(|| now.checked_add(kept_for(app)).ok()).flatten();
@@ -290,12 +298,24 @@ async fn go_on(app: &Arc<App>, job: JobRow, tasks: Vec<TaskRow>) -> Result<(), S
     }
     let status = furthest_back(&job, &tasks);
     if status != job.status {
+        let stage = stage(&job.status, &status);
         let changed = JobRow { status, ..job };
-        if app.store.change_job(&changed, None, None).await? {
+        if app.store.change_job(&changed, stage.as_ref(), None).await? {
             app.announce_job(&JobRow { version: changed.version + 1, ..changed }).await?;
         }
     }
     Ok(())
+}
+
+/// The stage that a job comes to on its way from the one status to the other. One that keeps trying stays in its stage.
+fn stage(before: &Status, now: &Status) -> Option<JobEvent> {
+    match (before, now) {
+        (Status::Pulling { .. }, Status::Pulling { .. })
+        | (Status::Waiting { reason: WaitReason::Retrying | WaitReason::EngineUnreachable, .. }, _) => None,
+        (_, Status::Pulling { .. }) => Some(JobEvent::Pulling {}),
+        (Status::Pulling { .. } | Status::Waiting { .. }, Status::Starting) => Some(JobEvent::Creating {}),
+        _ => None,
+    }
 }
 
 fn furthest_back(job: &JobRow, tasks: &[TaskRow]) -> Status {
@@ -305,11 +325,11 @@ fn furthest_back(job: &JobRow, tasks: &[TaskRow]) -> Status {
         Status::Pulling { .. } => 1,
         Status::Starting => 2,
         Status::Running { .. }
-        | Status::Stopping
+        | Status::Stopping { .. }
         | Status::Stopped { .. }
         | Status::Succeeded
         | Status::Failed { .. }
-        | Status::Deleting => 3,
+        | Status::Deleting { .. } => 3,
     };
     let back = going.min_by_key(rank);
     match (back, job.begun_at) {
@@ -360,7 +380,7 @@ async fn has_begun(app: &App, id: &JobId, attempt: u32) -> Result<(), StoreError
 
 async fn delete(app: &App, job: &JobRow) -> Result<(), StoreError> {
     app.store.delete_tasks(&job.id).await?;
-    app.wake.notify_one();
+    app.clusters.wake();
     let instances = app.store.task_instances(&job.id).await?;
     if app.store.forget_job(&job.id).await? {
         for instance in &instances {

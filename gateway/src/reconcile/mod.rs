@@ -2,6 +2,7 @@
 //! signal and by a clock, and may be killed at any instruction.
 
 pub(crate) mod deliver;
+pub(crate) mod idle;
 pub(crate) mod images;
 pub(crate) mod jobs;
 pub(crate) mod place;

@@ -11,19 +11,19 @@ use envd_api::{
     control::{Observation, Observed, PutInstance, WatchEvent},
 };
 use futures_util::StreamExt as _;
-use gateway_api::{Goal, InstanceId, Status, instance::WaitReason};
+use gateway_api::{Goal, InstanceId, Status, job::EndCause};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{
     deliver, stale,
-    status::{cannot_start, is_over, status, task_end},
+    status::{cannot_start, is_over, not_taken, status, task_end},
 };
 use crate::{
     app::App,
-    clusters::{Health, Unknown},
+    clusters::{Cluster, Health, Unknown},
     error::chain,
     events::What,
-    store::{Settled, StoreError},
+    store::{InstanceRow, Settled, StoreError},
 };
 
 /// How often the loop looks without being told to.
@@ -43,20 +43,20 @@ pub(super) enum Interrupted {
 }
 
 /// Runs until the process stops.
-pub(crate) async fn run(app: Arc<App>) {
+pub(crate) async fn run(app: Arc<App>, cluster: Arc<Cluster>) {
     let stopping = app.tasks.stopping();
     loop {
         let interrupted = tokio::select! {
             () = stopping.cancelled() => return,
-            interrupted = follow(&app) => interrupted,
+            interrupted = follow(&app, &cluster) => interrupted,
         };
         let message = chain(&interrupted);
         tracing::debug!(message, "interrupted");
         match interrupted {
             Interrupted::Cluster(_) | Interrupted::Ended => {
-                if app.cluster.note(Health::ClusterUnreachable { message: "envd does not answer".to_owned() })
-                {
-                    announce_passing(&app).await;
+                let away = Health::ClusterUnreachable { message: "envd does not answer".to_owned() };
+                if cluster.note(away) {
+                    announce_passing(&app, &cluster).await;
                 }
             }
             Interrupted::Store(_) => tracing::error!(message, "cannot reconcile"),
@@ -71,9 +71,9 @@ pub(crate) async fn run(app: Arc<App>) {
 /// The generation of each instance that envd works towards, and the group whose storages it may see there.
 type Told = HashMap<InstanceId, Option<(u64, String)>>;
 
-async fn follow(app: &Arc<App>) -> Interrupted {
-    let mut watch = std::pin::pin!(app.cluster.envd.watch());
-    let mut node = std::pin::pin!(look_at_node(app));
+async fn follow(app: &Arc<App>, cluster: &Cluster) -> Interrupted {
+    let mut watch = std::pin::pin!(cluster.envd.watch());
+    let mut node = std::pin::pin!(look_at_node(cluster));
     let mut clock = interval(CLOCK);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut told = Told::new();
@@ -86,11 +86,11 @@ async fn follow(app: &Arc<App>) -> Interrupted {
                 Some(Err(error)) => return error.into(),
                 Some(Ok(event)) => {
                     ready = true;
-                    hear(app, &mut told, event).await
+                    hear(app, cluster, &mut told, event).await
                 }
             },
-            () = app.wake.notified(), if ready => tell(app, &mut told).await,
-            _ = clock.tick(), if ready => refresh(app, &mut told).await,
+            () = cluster.wake.notified(), if ready => tell(app, cluster, &mut told).await,
+            _ = clock.tick(), if ready => refresh(app, cluster, &mut told).await,
             interrupted = &mut node => return interrupted,
         };
         if let Err(interrupted) = step {
@@ -99,35 +99,40 @@ async fn follow(app: &Arc<App>) -> Interrupted {
     }
 }
 
-async fn hear(app: &Arc<App>, told: &mut Told, event: WatchEvent) -> Result<(), Interrupted> {
+async fn hear(
+    app: &Arc<App>,
+    cluster: &Cluster,
+    told: &mut Told,
+    event: WatchEvent,
+) -> Result<(), Interrupted> {
     match event {
         WatchEvent::Report(report) => {
             *told = report.instances.iter().map(|seen| (seen.id.clone(), told_of(seen))).collect();
-            app.cluster.forget_unknown_but(|id| told.contains_key(id));
+            cluster.forget_unknown_but(|id| told.contains_key(id));
             for observed in report.instances {
-                apply(app, told, observed).await?;
+                apply(app, cluster, told, observed).await?;
             }
             // Only now: what is ready may be given out, and what nobody knows of is not to be given out again.
-            if app.cluster.note(report.engine.into()) {
-                announce_passing(app).await;
+            if cluster.note(report.engine.into()) {
+                announce_passing(app, cluster).await;
             }
-            refresh(app, told).await
+            refresh(app, cluster, told).await
         }
         WatchEvent::Observed(observed) => {
             told.insert(observed.id.clone(), told_of(&observed));
-            apply(app, told, observed).await
+            apply(app, cluster, told, observed).await
         }
     }
 }
 
 /// Asks what the machine has, round after round. Beside the loop and not in it: an engine can take its time to say so.
-async fn look_at_node(app: &Arc<App>) -> Interrupted {
+async fn look_at_node(cluster: &Cluster) -> Interrupted {
     let mut clock = interval(CLOCK);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         clock.tick().await;
-        match app.cluster.envd.node().await {
-            Ok(node) => app.cluster.note_node(node),
+        match cluster.envd.node().await {
+            Ok(node) => cluster.note_node(node),
             Err(ClientError::Refused { message, .. }) => tracing::warn!(message, "the node did not report"),
             Err(error @ (ClientError::Unreachable { .. } | ClientError::Protocol(_))) => return error.into(),
         }
@@ -135,17 +140,17 @@ async fn look_at_node(app: &Arc<App>) -> Interrupted {
 }
 
 /// The clock's round: whatever was missed.
-async fn refresh(app: &Arc<App>, told: &mut Told) -> Result<(), Interrupted> {
+async fn refresh(app: &Arc<App>, cluster: &Cluster, told: &mut Told) -> Result<(), Interrupted> {
     app.store.forget_expired_sessions().await?;
-    tell(app, told).await
+    tell(app, cluster, told).await
 }
 
 /// Puts every goal that envd does not know yet.
-async fn tell(app: &Arc<App>, told: &mut Told) -> Result<(), Interrupted> {
+async fn tell(app: &Arc<App>, cluster: &Cluster, told: &mut Told) -> Result<(), Interrupted> {
     let begun = std::time::Instant::now();
-    for (id, generation, group) in app.store.generations().await? {
+    for (id, generation, group) in app.store.generations(&cluster.name).await? {
         if told.get(&id) != Some(&Some((generation, group))) {
-            put(app, told, &id).await?;
+            put(app, cluster, told, &id).await?;
         }
         if let Err(error) = app.agents.open(&id).await {
             tracing::warn!(instance = %id, %error, "the door cannot be opened yet");
@@ -155,11 +160,11 @@ async fn tell(app: &Arc<App>, told: &mut Told) -> Result<(), Interrupted> {
     Ok(())
 }
 
-async fn put(app: &Arc<App>, told: &mut Told, id: &InstanceId) -> Result<(), Interrupted> {
+async fn put(app: &Arc<App>, cluster: &Cluster, told: &mut Told, id: &InstanceId) -> Result<(), Interrupted> {
     let Some(row) = app.store.instance(id).await? else { return Ok(()) };
     let login = if row.goal == Goal::Running { app.image_login(&row).await? } else { None };
     let put = PutInstance { generation: row.generation, goal: row.goal, spec: row.spec.clone(), login };
-    match app.cluster.envd.put(id, &put).await {
+    match cluster.envd.put(id, &put).await {
         Ok(()) => {
             told.insert(id.clone(), Some((row.generation, row.spec.group.clone())));
             Ok(())
@@ -167,9 +172,9 @@ async fn put(app: &Arc<App>, told: &mut Told, id: &InstanceId) -> Result<(), Int
         Err(ClientError::Refused { stale: Some(stale), .. }) => {
             if stale::take_over(app, row.id, stale).await? {
                 // What the cluster says about that generation it said before anybody here knew of it.
-                let report = app.cluster.envd.report().await?;
+                let report = cluster.envd.report().await?;
                 for observed in report.instances.into_iter().filter(|observed| observed.id == *id) {
-                    apply(app, told, observed).await?;
+                    apply(app, cluster, told, observed).await?;
                 }
             }
             Ok(())
@@ -179,15 +184,15 @@ async fn put(app: &Arc<App>, told: &mut Told, id: &InstanceId) -> Result<(), Int
             let status = if status.is_client_error() {
                 // The same again gives the same again: the user's next act is the next try.
                 told.insert(id.clone(), Some((row.generation, row.spec.group.clone())));
-                Status::Failed { reason: message, exit_code: None }
+                Status::Failed { reason: message, exit_code: None, cause: Some(EndCause::CannotStart) }
             } else {
-                Status::Waiting { reason: WaitReason::Retrying, message }
+                not_taken(row.goal, message)
             };
             let is_over = is_over(&status);
             let end = is_over.then(|| cannot_start(&status)).flatten();
             let settled = Settled { status: &status, is_over, end };
             if status != row.status && app.store.settle(id, row.generation, &settled).await? {
-                app.announce(crate::store::InstanceRow { status, ..row });
+                app.announce(InstanceRow { status, ..row });
             }
             Ok(())
         }
@@ -196,10 +201,17 @@ async fn put(app: &Arc<App>, told: &mut Told, id: &InstanceId) -> Result<(), Int
 }
 
 /// Writes down what is, if it speaks of what the user wants now.
-async fn apply(app: &Arc<App>, told: &mut Told, observed: Observed) -> Result<(), Interrupted> {
-    let Some(row) = app.store.instance(&observed.id).await? else {
+async fn apply(
+    app: &Arc<App>,
+    cluster: &Cluster,
+    told: &mut Told,
+    observed: Observed,
+) -> Result<(), Interrupted> {
+    // An instance of another cluster is none that this one should have.
+    let row = app.store.instance(&observed.id).await?.filter(|row| row.cluster == cluster.name);
+    let Some(row) = row else {
         let unknown = unknown(&observed);
-        if app.cluster.note_unknown(&observed.id, unknown.as_ref()) && unknown.is_some() {
+        if cluster.note_unknown(&observed.id, unknown.as_ref()) && unknown.is_some() {
             tracing::warn!(instance = %observed.id, "the cluster has a container that the store does not know; it is left alone");
         }
         return Ok(());
@@ -230,7 +242,7 @@ async fn apply(app: &Arc<App>, told: &mut Told, observed: Observed) -> Result<()
         }
         let settled = Settled { status: &status, is_over: false, end: None };
         if app.store.settle(&row.id, row.generation, &settled).await? {
-            let row = crate::store::InstanceRow { status, ..row };
+            let row = InstanceRow { status, ..row };
             deliver::deliver(app, &row, then);
             app.announce(row);
         }
@@ -246,7 +258,7 @@ async fn apply(app: &Arc<App>, told: &mut Told, observed: Observed) -> Result<()
     let end = is_over.then(|| task_end(row.goal, &observed.observation)).flatten();
     let settled = Settled { status: &status, is_over, end };
     if app.store.settle(&row.id, row.generation, &settled).await? {
-        app.announce(crate::store::InstanceRow { status, ..row });
+        app.announce(InstanceRow { status, ..row });
         if is_over {
             app.line_moves.notify_one();
         }
@@ -269,10 +281,11 @@ fn unknown(observed: &Observed) -> Option<Unknown> {
 }
 
 /// Tells listeners of instances whose wait has another reason now.
-async fn announce_passing(app: &Arc<App>) {
+async fn announce_passing(app: &Arc<App>, cluster: &Cluster) {
     match app.store.instances().await {
         Ok(rows) => {
-            for row in rows.into_iter().filter(|row| row.job.is_none() && row.status.is_passing()) {
+            let waits = |row: &InstanceRow| row.job.is_none() && row.status.is_passing();
+            for row in rows.into_iter().filter(|row| row.cluster == cluster.name && waits(row)) {
                 app.announce(row);
             }
         }

@@ -46,7 +46,7 @@ pub(crate) async fn run(app: Arc<App>) {
 async fn turn(app: &App) -> Result<(), StoreError> {
     let Some(outlook) = app.outlook().await? else { return Ok(()) };
     if outlook.situation.waiting.is_empty() {
-        app.places.note(&[]);
+        app.note_places(&[]);
         return Ok(());
     }
     let mut decisions = queue::decide(&outlook.situation);
@@ -58,9 +58,9 @@ async fn turn(app: &App) -> Result<(), StoreError> {
         sequence += 1;
         started |= start(app, &outlook, &decision.id, tasks, sequence).await?;
     }
-    let changed = app.places.note(&decisions);
+    let changed = app.note_places(&decisions);
     if started {
-        app.wake.notify_one();
+        app.clusters.wake();
         app.jobs_move.notify_one();
     }
     for id in changed.iter().take(TOLD_MAX) {
@@ -138,7 +138,7 @@ async fn start(
 
 /// Waiting would not help: what has the name may have it for ever, and the room would be kept for nothing.
 fn name_taken(name: String) -> JobEnd {
-    JobEnd { cause: EndCause::NameTaken, exit_code: None, task: None, by: None, message: name }
+    JobEnd { message: name, ..JobEnd::new(EndCause::NameTaken) }
 }
 
 /// Somebody else has the card: the next round decides anew.
@@ -154,7 +154,7 @@ fn overtaken(done: Result<bool, StoreError>) -> Result<bool, StoreError> {
 
 pub(crate) fn held(app: &App, placed: &Placed, sequence: u64) -> Held {
     Held {
-        node: placed.node.clone(),
+        node: app.clusters.of(&placed.node).node().map(|node| node.name).unwrap_or_default(),
         cpus_milli: placed.cpus_milli,
         memory_mib: placed.memory_mib,
         cards: placed.cards.clone(),

@@ -23,7 +23,7 @@ pub(super) async fn take_over(app: &App, id: InstanceId, stale: Stale) -> Result
             reason: WaitReason::StartingUp,
             message: "the cluster knows a newer state than the store".to_owned(),
         },
-        Goal::Stopped | Goal::Deleted => Status::Stopping,
+        Goal::Stopped | Goal::Deleted => Status::STOPPING,
     };
     let taken = app.store.take_over(&id, row.generation, stale.known, goal, &status).await?;
     if taken {
@@ -31,7 +31,7 @@ pub(super) async fn take_over(app: &App, id: InstanceId, stale: Stale) -> Result
             instance = %id, generation = row.generation, known = stale.known, ?goal,
             "the store is older than the cluster; the cluster's record is taken over"
         );
-        app.wake.notify_one();
+        app.clusters.wake();
         app.announce(crate::store::InstanceRow { goal, generation: stale.known, status, ..row });
     }
     Ok(taken)

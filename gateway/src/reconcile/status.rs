@@ -3,7 +3,7 @@
 use envd_api::control::{Failure, Observation};
 use gateway_api::{
     Goal, Status,
-    instance::WaitReason,
+    instance::{HeldUp, HeldUpReason, WaitReason},
     job::{EndCause, TaskEnd},
 };
 
@@ -12,7 +12,7 @@ pub(super) fn status(goal: Goal, has_command: bool, observation: &Observation) -
     match goal {
         Goal::Running => running(has_command, observation),
         Goal::Stopped => stopped(has_command, observation),
-        Goal::Deleted => Status::Deleting,
+        Goal::Deleted => Status::Deleting { held_up: held_up(observation) },
     }
 }
 
@@ -30,16 +30,16 @@ fn running(has_command: bool, observation: &Observation) -> Status {
         // Without a command nothing ends by itself: the cluster starts it again.
         Observation::Exited { .. } if !has_command => Status::Starting,
         Observation::Exited { exit_code: 0, .. } => Status::Succeeded,
-        Observation::Exited { exit_code, out_of_memory } => {
-            Status::Failed { reason: ended(*exit_code, *out_of_memory), exit_code: Some(*exit_code) }
-        }
+        Observation::Exited { exit_code, out_of_memory } => Status::Failed {
+            reason: ended(*exit_code, *out_of_memory),
+            exit_code: Some(*exit_code),
+            cause: Some(exit_cause(*exit_code, *out_of_memory)),
+        },
         Observation::Failed { failure: Failure::EngineUnreachable, message, .. } => {
             waiting(WaitReason::EngineUnreachable, message)
         }
         Observation::Failed { retrying: true, message, .. } => waiting(WaitReason::Retrying, message),
-        Observation::Failed { retrying: false, message, .. } => {
-            Status::Failed { reason: message.clone(), exit_code: None }
-        }
+        Observation::Failed { retrying: false, failure, message } => cannot(*failure, message),
     }
 }
 
@@ -49,15 +49,39 @@ fn stopped(has_command: bool, observation: &Observation) -> Status {
         Observation::Exited { exit_code, .. } => {
             Status::Stopped { exit_code: has_command.then_some(*exit_code) }
         }
-        Observation::Failed { retrying: false, message, .. } => {
-            Status::Failed { reason: message.clone(), exit_code: None }
-        }
+        Observation::Failed { retrying: false, failure, message } => cannot(*failure, message),
         Observation::Pulling { .. }
         | Observation::Starting
         | Observation::Running { .. }
         | Observation::Stopping
         | Observation::Failed { retrying: true, .. }
-        | Observation::Deleting => Status::Stopping,
+        | Observation::Deleting => Status::Stopping { held_up: held_up(observation) },
+    }
+}
+
+/// What keeps the cluster from stopping or deleting it for now.
+fn held_up(observation: &Observation) -> Option<HeldUp> {
+    let Observation::Failed { failure, message, retrying: true } = observation else { return None };
+    let reason = match failure {
+        Failure::EngineUnreachable => HeldUpReason::EngineUnreachable,
+        Failure::BadImage
+        | Failure::ImageNotFound
+        | Failure::OverDiskLimit
+        | Failure::Lost
+        | Failure::DiskFull
+        | Failure::Refused
+        | Failure::Engine => HeldUpReason::Retrying,
+    };
+    Some(HeldUp { reason, message: message.clone() })
+}
+
+/// The status of an instance that the cluster could not take for now.
+pub(super) fn not_taken(goal: Goal, message: String) -> Status {
+    let held_up = |message| Some(HeldUp { reason: HeldUpReason::Retrying, message });
+    match goal {
+        Goal::Running => Status::Waiting { reason: WaitReason::Retrying, message },
+        Goal::Stopped => Status::Stopping { held_up: held_up(message) },
+        Goal::Deleted => Status::Deleting { held_up: held_up(message) },
     }
 }
 
@@ -74,24 +98,10 @@ pub(super) fn task_end(goal: Goal, observation: &Observation) -> Option<TaskEnd>
         _ if goal != Goal::Running => end(EndCause::Stopped, None, ""),
         Observation::Exited { exit_code: 0, .. } => end(EndCause::Succeeded, Some(0), ""),
         Observation::Exited { exit_code, out_of_memory } => {
-            let cause = match exit_code {
-                _ if *out_of_memory => EndCause::OutOfMemory,
-                129..=192 => EndCause::Signal,
-                _ => EndCause::ExitCode,
-            };
+            let cause = exit_cause(*exit_code, *out_of_memory);
             end(cause, Some(*exit_code), &ended(*exit_code, *out_of_memory))
         }
-        Observation::Failed { failure, message, .. } => {
-            let cause = match failure {
-                Failure::BadImage | Failure::ImageNotFound => EndCause::Image,
-                Failure::OverDiskLimit => EndCause::OverDiskLimit,
-                Failure::Lost => EndCause::Lost,
-                Failure::EngineUnreachable | Failure::DiskFull | Failure::Refused | Failure::Engine => {
-                    EndCause::CannotStart
-                }
-            };
-            end(cause, None, message)
-        }
+        Observation::Failed { failure, message, .. } => end(start_cause(*failure), None, message),
         Observation::Absent
         | Observation::Pulling { .. }
         | Observation::Starting
@@ -103,8 +113,31 @@ pub(super) fn task_end(goal: Goal, observation: &Observation) -> Option<TaskEnd>
 
 /// How a task ended that the cluster does not take.
 pub(super) fn cannot_start(status: &Status) -> Option<TaskEnd> {
-    let Status::Failed { reason, exit_code } = status else { return None };
+    let Status::Failed { reason, exit_code, .. } = status else { return None };
     Some(TaskEnd { cause: EndCause::CannotStart, exit_code: *exit_code, message: reason.clone() })
+}
+
+fn cannot(failure: Failure, message: &str) -> Status {
+    Status::Failed { reason: message.to_owned(), exit_code: None, cause: Some(start_cause(failure)) }
+}
+
+fn exit_cause(exit_code: i32, out_of_memory: bool) -> EndCause {
+    match exit_code {
+        _ if out_of_memory => EndCause::OutOfMemory,
+        129..=192 => EndCause::Signal,
+        _ => EndCause::ExitCode,
+    }
+}
+
+fn start_cause(failure: Failure) -> EndCause {
+    match failure {
+        Failure::BadImage | Failure::ImageNotFound => EndCause::Image,
+        Failure::OverDiskLimit => EndCause::OverDiskLimit,
+        Failure::Lost => EndCause::Lost,
+        Failure::EngineUnreachable | Failure::DiskFull | Failure::Refused | Failure::Engine => {
+            EndCause::CannotStart
+        }
+    }
 }
 
 fn ended(exit_code: i32, out_of_memory: bool) -> String {

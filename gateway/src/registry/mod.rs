@@ -184,11 +184,7 @@ impl Registry {
         repository: &str,
         digest: &str,
     ) -> Result<Option<Manifest>, NoAnswer> {
-        let mut ask = Ask::new(Method::GET, format!("{repository}/manifests/{digest}"));
-        for kind in manifest::KINDS {
-            ask.headers.append(header::ACCEPT, http::HeaderValue::from_static(kind));
-        }
-        let answer = self.ask(ask).await?;
+        let answer = self.ask_manifest(repository, digest).await?;
         match answer.status {
             StatusCode::OK => {}
             StatusCode::NOT_FOUND => return Ok(None),
@@ -196,6 +192,83 @@ impl Registry {
         }
         let bytes = answer.into_bytes(MANIFEST_MAX).await?;
         Manifest::read(&bytes).map(Some).map_err(|_| NoAnswer::Odd("a manifest cannot be read"))
+    }
+
+    /// How large a blob is.
+    pub(crate) async fn blob_bytes(&self, repository: &str, digest: &str) -> Result<u64, NoAnswer> {
+        let answer = self.ask(Ask::new(Method::HEAD, format!("{repository}/blobs/{digest}"))).await?;
+        let length = answer.headers.get(header::CONTENT_LENGTH).filter(|_| answer.status.is_success());
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        length.ok_or(NoAnswer::Odd("it does not say how large a blob is"))
+    }
+
+    /// Takes a blob out of a repository; of one that is gone, or from a registry that deletes nothing, too.
+    pub(crate) async fn forget_blob(&self, repository: &str, digest: &str) -> Result<(), NoAnswer> {
+        self.ask(Ask::new(Method::DELETE, format!("{repository}/blobs/{digest}"))).await.map(drop)
+    }
+
+    /// Gives a repository what another has: a manifest by its digest, under that tag there. No byte of a blob is moved.
+    pub(crate) async fn copy(&self, from: &str, to: &str, digest: &str, tag: &str) -> Result<(), NoAnswer> {
+        let (kind, bytes) = self.whole_manifest(from, digest).await?;
+        match Manifest::read(&bytes).map_err(|_| NoAnswer::Odd("a manifest cannot be read"))? {
+            Manifest::Image { blobs } => self.take_over(from, to, blobs).await?,
+            Manifest::Index { manifests } => {
+                for child in manifests {
+                    let (kind, bytes) = self.whole_manifest(from, &child).await?;
+                    if let Ok(Manifest::Image { blobs }) = Manifest::read(&bytes) {
+                        self.take_over(from, to, blobs).await?;
+                    }
+                    self.put_manifest(to, &child, kind, bytes).await?;
+                }
+            }
+        }
+        self.put_manifest(to, tag, kind, bytes).await
+    }
+
+    async fn take_over(&self, from: &str, to: &str, blobs: Vec<manifest::Blob>) -> Result<(), NoAnswer> {
+        for blob in blobs {
+            let mut ask = Ask::new(Method::POST, format!("{to}/blobs/uploads/"));
+            ask.query = Some(format!("mount={}&from={from}", blob.digest));
+            ask.headers.insert(header::CONTENT_LENGTH, 0.into());
+            if self.ask(ask).await?.status != StatusCode::CREATED {
+                return Err(NoAnswer::Odd("it does not let one repository take over a blob from another"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn put_manifest(
+        &self,
+        repository: &str,
+        place: &str,
+        kind: http::HeaderValue,
+        bytes: Bytes,
+    ) -> Result<(), NoAnswer> {
+        let mut ask = Ask::new(Method::PUT, format!("{repository}/manifests/{place}"));
+        ask.headers.insert(header::CONTENT_TYPE, kind);
+        let piece = futures_util::stream::iter([Ok::<_, std::convert::Infallible>(bytes)]);
+        let answer = self.send(ask, piece).await?;
+        if answer.status.is_success() { Ok(()) } else { Err(NoAnswer::Odd("it does not take a manifest")) }
+    }
+
+    async fn whole_manifest(
+        &self,
+        repository: &str,
+        digest: &str,
+    ) -> Result<(http::HeaderValue, Bytes), NoAnswer> {
+        let answer = self.ask_manifest(repository, digest).await?;
+        let kind = answer.headers.get(header::CONTENT_TYPE).cloned();
+        let kind = kind.filter(|_| answer.status == StatusCode::OK);
+        let kind = kind.ok_or(NoAnswer::Odd("it does not give a manifest"))?;
+        Ok((kind, answer.into_bytes(MANIFEST_MAX).await?))
+    }
+
+    async fn ask_manifest(&self, repository: &str, digest: &str) -> Result<Answer, NoAnswer> {
+        let mut ask = Ask::new(Method::GET, format!("{repository}/manifests/{digest}"));
+        for kind in manifest::KINDS {
+            ask.headers.append(header::ACCEPT, http::HeaderValue::from_static(kind));
+        }
+        self.ask(ask).await
     }
 
     async fn request(

@@ -10,6 +10,7 @@ use std::{
 };
 
 use envd_api::agent::Listen;
+use http::StatusCode;
 use russh::{
     Channel, ChannelId, ChannelOpenFailure, Pty, Sig,
     keys::{Algorithm, HashAlg, PublicKey},
@@ -47,11 +48,14 @@ pub(super) struct Client {
     /// Channels on which something runs already.
     started: HashSet<ChannelId>,
     listeners: HashMap<forward::At, CancellationToken>,
+    /// It has asked for more channels than there are.
+    crowded: bool,
 }
 
 impl Client {
     pub(super) fn new(shared: Arc<Shared>, tell: oneshot::Sender<()>) -> Self {
-        Self { shared, proved: None, tell: Some(tell), started: HashSet::new(), listeners: HashMap::new() }
+        let (started, listeners) = (HashSet::new(), HashMap::new());
+        Self { shared, proved: None, tell: Some(tell), started, listeners, crowded: false }
     }
 
     async fn password(&mut self, user: &str, password: String) -> Auth {
@@ -94,12 +98,14 @@ impl Client {
         })
     }
 
-    /// A place for one more channel.
-    fn place(&self) -> Option<OwnedSemaphorePermit> {
-        if self.shared.pressure.is_full() {
-            return None;
+    /// A place for one more channel. That there is none is written down once for a connection.
+    async fn place(&mut self) -> Option<OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.shared.channels).try_acquire_owned().ok();
+        let place = place.filter(|_| !self.shared.pressure.is_full());
+        if place.is_none() && !std::mem::replace(&mut self.crowded, true) {
+            self.shared.note(" with too many channels", StatusCode::TOO_MANY_REQUESTS).await;
         }
-        Arc::clone(&self.shared.channels).try_acquire_owned().ok()
+        place
     }
 
     /// Something may run on a channel once.
@@ -227,7 +233,7 @@ impl Handler for Client {
         reply: ChannelOpenHandle,
         session: &mut Session,
     ) -> Result<()> {
-        let Some(place) = self.place() else {
+        let Some(place) = self.place().await else {
             reply.reject(ChannelOpenFailure::ResourceShortage).await;
             return Ok(());
         };
@@ -247,7 +253,7 @@ impl Handler for Client {
         reply: ChannelOpenHandle,
         session: &mut Session,
     ) -> Result<()> {
-        match (self.place(), forward::tcp(host, port)) {
+        match (self.place().await, forward::tcp(host, port)) {
             (Some(place), Some(to)) => {
                 let work =
                     forward::connect(Arc::clone(&self.shared), session.handle(), channel, to, reply, place);
@@ -266,7 +272,7 @@ impl Handler for Client {
         reply: ChannelOpenHandle,
         session: &mut Session,
     ) -> Result<()> {
-        match (self.place(), forward::unix(path)) {
+        match (self.place().await, forward::unix(path)) {
             (Some(place), Some(to)) => {
                 let work =
                     forward::connect(Arc::clone(&self.shared), session.handle(), channel, to, reply, place);
@@ -287,8 +293,8 @@ impl Handler for Client {
         self.shared.pressure.brake(channel.number()).await
     }
 
-    fn adjust_window(&mut self, channel: ChannelId, _current: u32) -> u32 {
-        self.shared.pressure.window(channel.number())
+    fn adjust_window(&mut self, channel: ChannelId, given: u32) -> u32 {
+        self.shared.pressure.window(channel.number(), given)
     }
 
     // === requests of a session: answered here in their order, done by the channel's task ===

@@ -19,7 +19,7 @@ use super::{
     wire::Wire,
 };
 use crate::{
-    app::App,
+    app::{App, Nonsense},
     auth::{Caller, Key, Origin, live::Kind, policy::Grant},
     error::{Error, chain},
 };
@@ -58,12 +58,11 @@ pub(super) struct Signed {
 
 impl Shared {
     fn new(app: Arc<App>, peer: SocketAddr, local: Option<SocketAddr>, backlogs: Arc<Backlogs>) -> Self {
-        let request_id = format!("ssh_{:016x}", rand::random::<u64>());
         Self {
             app,
             peer,
             local,
-            origin: Origin { source: peer.ip().to_canonical(), request_id },
+            origin: origin(peer),
             pressure: Pressure::default(),
             backlogs,
             channels: Arc::new(tokio::sync::Semaphore::new(CHANNELS_MAX)),
@@ -76,6 +75,13 @@ impl Shared {
     pub(super) fn key_was_shown(&self, account: &str, fingerprint: String) {
         let shown = Some((account.to_owned(), fingerprint));
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
+
+    /// Writes down that what came was nonsense, if that has not been done of late.
+    async fn note_nonsense(&self, what: Nonsense) {
+        if self.app.is_nonsense_due(self.origin.source, what) {
+            self.app.note_nonsense(&self.origin, what).await;
+        }
     }
 
     /// Nobody signed in: if a key was tried, that is written down.
@@ -147,7 +153,6 @@ pub(super) async fn run(
     mut place: Place,
     backlogs: Arc<Backlogs>,
 ) {
-    let _ = stream.set_nodelay(true);
     let shared = Arc::new(Shared::new(Arc::clone(&app), peer, stream.local_addr().ok(), backlogs));
     let _over = shared.over.clone().drop_guard();
     let (tell, signed_in) = oneshot::channel();
@@ -155,14 +160,26 @@ pub(super) async fn run(
     let client = Client::new(Arc::clone(&shared), tell);
     let mut session = match timeout(HELLO_LIMIT, server::run_stream(config, wire, client)).await {
         Ok(Ok(session)) => session,
-        Ok(Err(error)) => return tracing::debug!(%peer, %error, "this was not SSH"),
-        Err(_) => return tracing::debug!(%peer, "a client said nothing"),
+        Ok(Err(error)) => {
+            tracing::debug!(%peer, %error, "this was not SSH");
+            if is_nonsense(&error) {
+                shared.note_nonsense(Nonsense::NotSsh).await;
+            }
+            return;
+        }
+        Err(_) => {
+            tracing::debug!(%peer, "a client said nothing");
+            return shared.note_nonsense(Nonsense::NotSsh).await;
+        }
     };
     let stopping = app.tasks.stopping();
     let known = tokio::select! {
         ended = &mut session => {
             if let Err(error) = ended {
                 tracing::debug!(%peer, %error, "a client left before it had signed in");
+                if is_nonsense(&error) {
+                    shared.note_nonsense(Nonsense::Broken).await;
+                }
             }
             false
         }
@@ -184,6 +201,9 @@ pub(super) async fn run(
     tokio::select! {
         ended = &mut session => if let Err(error) = ended {
             tracing::debug!(%peer, %error, "an SSH connection broke");
+            if is_nonsense(&error) {
+                shared.note(" with broken packets", StatusCode::BAD_REQUEST).await;
+            }
         },
         () = open.ended() => {
             tracing::info!(%peer, user = %signed.caller.user.name, "an SSH connection was closed: its key has ended");
@@ -192,6 +212,36 @@ pub(super) async fn run(
         () = stopping.cancelled() => say_goodbye(&handle, "the server is restarting").await,
     }
     sign_out(&app, &signed.caller).await;
+}
+
+/// Writes down that somebody came too often, if that has not been done of late. Whoever accepts waits for nobody.
+pub(super) fn note_flood(app: &Arc<App>, peer: SocketAddr) {
+    let origin = origin(peer);
+    if app.is_nonsense_due(origin.source, Nonsense::Flood) {
+        let noting = Arc::clone(app);
+        app.tasks.spawn("ssh flood", async move { noting.note_nonsense(&origin, Nonsense::Flood).await });
+    }
+}
+
+fn origin(peer: SocketAddr) -> Origin {
+    let request_id = format!("ssh_{:016x}", rand::random::<u64>());
+    Origin { source: peer.ip().to_canonical(), request_id }
+}
+
+/// Whether a connection ended because of what came, and not because nothing came any more.
+fn is_nonsense(error: &russh::Error) -> bool {
+    !matches!(
+        error,
+        russh::Error::IO(_)
+            | russh::Error::Disconnect
+            | russh::Error::HUP
+            | russh::Error::ConnectionTimeout
+            | russh::Error::InactivityTimeout
+            | russh::Error::KeepaliveTimeout
+            | russh::Error::SendError
+            | russh::Error::RecvError
+            | russh::Error::NoCommonAlgo { .. }
+    )
 }
 
 async fn say_goodbye(handle: &server::Handle, why: &str) {

@@ -5,10 +5,11 @@
 //! once and keeps it here, or `ssh host cat` would wait for itself. What keeps this small is [`Pressure`]: a channel
 //! whose reader is behind is slowed down to its pace, and when the reader does not read at all the window stays shut.
 //!
-//! russh has one size of windows for a connection, and asks for the next when it has opened one. It is told what the
-//! channel may have whose window that was: one that reads gets all of it after two bytes, one that does not gets two
-//! bytes again. A client that goes on sending to who does not read takes windows that were meant for another channel, so
-//! what all channels of a user hold is bounded as well ([`Backlogs`]); past that all of them wait.
+//! russh has one size of windows for a connection, and asks for the next when it has opened one, whichever channel is
+//! to get it. A channel that is not read gets two bytes each time, since one that gets nothing never comes back. Clients
+//! answer in an order that stays the same, so it is foreseen who comes next ([`Windows`]): one that reads gets all, one
+//! that does not gets its two bytes. Where a client does otherwise, a channel that is not read may get a window once more;
+//! so what all channels of a user hold is bounded as well ([`Backlogs`]), and past that all of them wait.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -50,10 +51,15 @@ pub(super) struct Backlogs(Mutex<HashMap<String, Weak<AtomicUsize>>>);
 #[derive(Debug, Default)]
 pub(super) struct Pressure {
     levels: Mutex<HashMap<u32, Arc<Level>>>,
+    windows: Mutex<Windows>,
     of_user: OnceLock<Arc<AtomicUsize>>,
     /// Pieces of output that wait to be written.
     sending: AtomicUsize,
 }
+
+/// The channels whose windows are all but shut, in the order in which they will come back.
+#[derive(Debug, Default)]
+struct Windows(VecDeque<u32>);
 
 /// How far the reader of one channel is behind.
 #[derive(Debug, Default)]
@@ -113,10 +119,17 @@ impl Pressure {
         self.held() > USER_FULL_BYTES
     }
 
-    /// The window to open next, after that of `channel`.
-    pub(super) fn window(&self, channel: u32) -> u32 {
-        let stalled = self.level(channel).is_some_and(|level| level.behind() > STALLED_BYTES);
-        if stalled || self.is_full() { SHUT } else { WINDOW_BYTES }
+    /// The window to open next, whoever comes for it; `channel` has just got `given`.
+    pub(super) fn window(&self, channel: u32, given: u32) -> u32 {
+        let levels = self.levels();
+        let is_stalled = |channel: &u32| levels.get(channel).is_some_and(|level| level.is_stalled());
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        windows.gave(channel, given, is_stalled);
+        let stalls = match windows.0.front() {
+            Some(next) => is_stalled(next),
+            None => levels.values().any(|level| level.is_stalled()),
+        };
+        if stalls || self.is_full() { SHUT } else { WINDOW_BYTES }
     }
 
     /// Holds the connection up for a moment while the reader of `channel`, on which something came, is behind.
@@ -162,7 +175,26 @@ impl Pressure {
     }
 }
 
+impl Windows {
+    /// Notes who got what. Who comes before those that were to come first is not waited for any more: they are silent.
+    fn gave(&mut self, channel: u32, given: u32, is_stalled: impl Fn(&u32) -> bool) {
+        if let Some(place) = self.0.iter().position(|other| *other == channel) {
+            self.0.drain(..=place);
+        }
+        if given == SHUT {
+            self.0.push_back(channel);
+        } else if is_stalled(&channel) {
+            // It took what was meant for the first.
+            self.0.pop_front();
+        }
+    }
+}
+
 impl Level {
+    fn is_stalled(&self) -> bool {
+        self.behind() > STALLED_BYTES
+    }
+
     fn behind(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -238,9 +270,14 @@ impl<'a> Inbox<'a> {
     pub(super) fn put_back(&self, data: Bytes) {
         if !data.is_empty() {
             self.level.put_on(cost(&data));
-            self.queue().push_front(Input::Data(data));
-            self.arrived.notify_one();
+            self.put_first(Input::Data(data));
         }
+    }
+
+    /// Puts something before all that has arrived.
+    pub(super) fn put_first(&self, input: Input) {
+        self.queue().push_front(input);
+        self.arrived.notify_one();
     }
 
     fn put(&self, input: Input) {
@@ -269,6 +306,8 @@ impl Drop for Inbox<'_> {
         // The number may be another channel's already.
         if levels.get(&self.channel).is_some_and(|level| Arc::ptr_eq(level, &self.level)) {
             levels.remove(&self.channel);
+            let mut windows = self.pressure.windows.lock().unwrap_or_else(PoisonError::into_inner);
+            windows.0.retain(|channel| *channel != self.channel);
         }
     }
 }
@@ -319,14 +358,76 @@ mod tests {
         let stuck = Inbox::new(&pressure, one);
         let _read = Inbox::new(&pressure, other);
         send(&stuck, STALLED_BYTES);
-        assert_eq!((pressure.window(one), pressure.window(other)), (SHUT, WINDOW_BYTES));
+        // Its next window is shut, whoever comes then; who reads has all of it the time after.
+        assert_eq!(pressure.window(one, WINDOW_BYTES), SHUT);
+        assert_eq!(pressure.window(other, SHUT), WINDOW_BYTES);
         let begun = tokio::time::Instant::now();
         pressure.brake(other).await.unwrap();
         assert!(begun.elapsed() < PAUSE);
         pressure.brake(one).await.unwrap();
         assert!(begun.elapsed() >= PAUSE);
         drop(stuck);
-        assert_eq!(pressure.window(one), WINDOW_BYTES);
+        assert_eq!(pressure.window(one, SHUT), WINDOW_BYTES);
+    }
+
+    /// russh's side of one channel: what the client may still send, and what came in all.
+    struct Sender {
+        channel: u32,
+        window: u32,
+        /// What the client may send as far as it has heard.
+        known: u32,
+        came: u64,
+    }
+
+    /// A client that sends on all channels whatever it may, round after round, until one that is read has got `wanted`.
+    /// What it sent to the one that is not read, and how many rounds it took.
+    fn send_on_all(senders: &mut [Sender], unread: &Inbox<'_>, wanted: u64) -> (u64, u32) {
+        const PACKET: u32 = 32 << 10;
+        let (pressure, mut target, mut rounds) = (unread.pressure, WINDOW_BYTES, 0);
+        let read = |senders: &[Sender]| {
+            senders.iter().filter(|one| one.channel != unread.channel).map(|one| one.came).min()
+        };
+        while read(senders) < Some(wanted) {
+            rounds += 1;
+            assert!(rounds < 10_000, "it does not go on");
+            for sender in &mut *senders {
+                let mut budget = sender.known.min(64 * PACKET);
+                while budget > 0 {
+                    let data = budget.min(PACKET);
+                    budget -= data;
+                    sender.came += u64::from(data);
+                    if sender.channel == unread.channel {
+                        send(unread, data as usize);
+                    }
+                    // As russh has it.
+                    sender.window -= data;
+                    if sender.window < target / 2 {
+                        sender.window = target;
+                        target = pressure.window(sender.channel, target);
+                    }
+                }
+            }
+            for sender in &mut *senders {
+                sender.known = sender.window;
+            }
+        }
+        let unread = senders.iter().find(|one| one.channel == unread.channel).map_or(0, |one| one.came);
+        (unread, rounds)
+    }
+
+    #[test]
+    fn a_client_that_goes_on_sending_to_who_does_not_read_takes_little_from_the_others() {
+        for stuck in 0..4 {
+            let pressure = Pressure::default();
+            let inboxes: Vec<_> = (0..4).map(|channel| Inbox::new(&pressure, channel)).collect();
+            let sender = |channel| Sender { channel, window: WINDOW_BYTES, known: WINDOW_BYTES, came: 0 };
+            let mut senders: Vec<_> = (0..4).map(sender).collect();
+            let wanted = 64 * u64::from(WINDOW_BYTES);
+            let (unread, rounds) = send_on_all(&mut senders, &inboxes[stuck], wanted);
+            assert!(unread < 4 * u64::from(WINDOW_BYTES), "channel {stuck}: {} MiB", unread >> 20);
+            // Without it they would need four rounds for each window.
+            assert!(rounds < 64 * 10, "channel {stuck}: {rounds} rounds");
+        }
     }
 
     #[tokio::test]
@@ -349,7 +450,7 @@ mod tests {
         let channel = 1;
         let inboxes = connections.each_ref().map(|connection| Inbox::new(connection, channel));
         send(&inboxes[0], USER_FULL_BYTES);
-        assert!(connections[1].is_full() && connections[1].window(channel) == SHUT);
+        assert!(connections[1].is_full() && connections[1].window(channel, WINDOW_BYTES) == SHUT);
         assert!(!somebody.is_full());
         send(&inboxes[0], USER_MAX_BYTES - USER_FULL_BYTES);
         assert!(connections[1].brake(channel).await.is_err() && somebody.brake(channel).await.is_ok());

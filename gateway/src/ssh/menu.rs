@@ -8,6 +8,7 @@ use super::{
     relay::Outbox,
     words::Words,
 };
+use crate::app::InstancePage;
 
 /// The longest answer.
 const ANSWER_MAX: usize = 64;
@@ -20,7 +21,7 @@ pub(super) async fn choose(
     outbox: &Outbox<'_>,
 ) -> Option<String> {
     let signed = shared.signed()?;
-    let instances = match shared.app.instances(&signed.caller).await {
+    let instances = match shared.app.instances(&signed.caller, false, &InstancePage::default()).await {
         Ok(instances) => instances,
         Err(error) => {
             outbox.stdout(format!("berth: {}\r\n", words.refusal(&error))).await.ok()?;

@@ -35,7 +35,7 @@ use russh::{
 use tokio::net::TcpListener;
 
 use self::gate::Gate;
-use crate::{app::App, config::Config};
+use crate::{app::App, config::Config, listen};
 
 /// What a client may send on one channel before it is told that some of it was taken.
 const WINDOW_BYTES: u32 = 8 << 20;
@@ -43,9 +43,6 @@ const WINDOW_BYTES: u32 = 8 << 20;
 const PACKET_BYTES: u32 = 65_535;
 /// Messages that wait to be written to one client, and messages of one channel that wait to be taken.
 const QUEUE: usize = 64;
-/// How often a silent client is asked whether it is there, and how many questions may stay without an answer.
-const KEEPALIVE: Duration = Duration::from_mins(1);
-const KEEPALIVES_MAX: usize = 3;
 /// Wrong tries on one connection, offered keys included.
 const TRIES_MAX: usize = 20;
 /// The pause after the system refused to accept a connection, such as for want of descriptors.
@@ -98,6 +95,7 @@ impl Ssh {
         let listener = TcpListener::bind(config.ssh)
             .await
             .with_context(|| format!("cannot listen on {}", config.ssh))?;
+        listen::prepare(&listener)?;
         let key = host_key::load_or_make(&config.data.join("keys"))?;
         let public = key.public_key();
         let door = SshDoor {
@@ -128,8 +126,9 @@ impl Ssh {
             },
             max_auth_attempts: TRIES_MAX,
             inactivity_timeout: None,
-            keepalive_interval: Some(KEEPALIVE),
-            keepalive_max: KEEPALIVES_MAX,
+            // The kernel asks silent clients whether they are there. russh's own question would go out as it is to a
+            // client that wants what it gets compressed and has not said anything since it signed in.
+            keepalive_interval: None,
             nodelay: true,
             ..server::Config::default()
         };
@@ -151,6 +150,7 @@ impl Ssh {
                     // Past a limit a connection is closed at once, before it has cost anything.
                     let Some(place) = gate.enter(peer.ip()) else {
                         tracing::debug!(%peer, "too many SSH connections");
+                        connection::note_flood(&app, peer);
                         continue;
                     };
                     let config = Arc::clone(&self.config);

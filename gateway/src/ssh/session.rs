@@ -7,6 +7,7 @@ use envd_api::{
     client::ClientError,
 };
 use gateway_api::stream::Exit;
+use http::StatusCode;
 use russh::{
     Channel, ChannelMsg, ChannelReadHalf,
     server::{Handle, Msg},
@@ -127,7 +128,8 @@ async fn serve(
     inbox: &Inbox<'_>,
     outbox: &Outbox<'_>,
 ) {
-    let words = Words::of(&wanted.env);
+    let chosen = shared.signed().and_then(|signed| signed.caller.user.language);
+    let words = Words::of(chosen, &wanted.env);
     if matches!(wanted.what, What::Sftp) && shared.signed().is_some_and(|signed| signed.target.is_none()) {
         return own_storage(shared, words, inbox, outbox).await;
     }
@@ -203,7 +205,7 @@ async fn start(
     let agents = &shared.app.agents;
     let told = |error: AgentError| {
         tracing::debug!(instance = %grant.id(), error = chain(&error), "a session was refused");
-        error.to_string()
+        words.no_session(&error)
     };
     let command = match wanted.what {
         What::Sftp => {
@@ -212,6 +214,8 @@ async fn start(
             return Ok(());
         }
         What::Command(command) if command.len() > COMMAND_MAX_BYTES => {
+            let what = format!(" with a command of {} bytes", command.len());
+            shared.note(&what, StatusCode::PAYLOAD_TOO_LARGE).await;
             return Err(words.command_too_long().to_owned());
         }
         What::Command(command) => Some(Raw::new(&command)),

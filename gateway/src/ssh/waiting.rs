@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use gateway_api::{Action, Instance, Status};
+use gateway_api::{Action, Instance, Status, job::Job, stream::Size};
 use tokio::time::timeout;
 
 use super::{
@@ -42,6 +42,8 @@ enum Now {
     Runs(Grant),
     /// It changes by itself.
     Passes(Instance),
+    /// It is a task of a job that waits in the line.
+    Comes(Box<Job>),
     /// Somebody has to start it.
     Rests(Instance),
     /// It has ended, and nobody can start it again.
@@ -53,6 +55,10 @@ async fn look(shared: &Shared, target: &str) -> Result<Now, Error> {
     match shared.app.grant(&signed.caller, target, Action::Exec).await {
         Ok(grant) => return Ok(Now::Runs(grant)),
         Err(Error::WrongState { .. }) => {}
+        Err(error @ (Error::NotFound { .. } | Error::Hidden { .. })) => {
+            let job = shared.app.job_of_coming_task(&signed.caller, target).await?;
+            return job.map(|job| Now::Comes(Box::new(job))).ok_or(error);
+        }
         Err(error) => return Err(error),
     }
     let instance = shared.app.instance(&signed.caller, target).await?;
@@ -68,7 +74,7 @@ async fn look(shared: &Shared, target: &str) -> Result<Now, Error> {
 
 async fn start(shared: &Shared, target: &str) -> Result<(), Error> {
     let signed = shared.signed().ok_or(Error::Unauthenticated)?;
-    match shared.app.start_instance(&signed.caller, target).await {
+    match shared.app.start_instance(&signed.caller, target, None).await {
         // Somebody else was quicker.
         Ok(_) | Err(Error::WrongState { .. }) => Ok(()),
         Err(error) => Err(error),
@@ -85,12 +91,12 @@ pub(super) async fn enter(
 ) -> Result<Entry, Error> {
     let mut news = shared.app.events.listen();
     let mut shown = String::new();
-    let mut ahead = BytesMut::new();
+    let mut ahead = Ahead::default();
     let mut started = false;
     loop {
-        let instance = match look(shared, target).await? {
+        let now = match look(shared, target).await? {
             Now::Runs(grant) => {
-                inbox.put_back(ahead.freeze());
+                ahead.put_back(inbox);
                 let quiet = shown.is_empty() || outbox.stdout("\r\n").await.is_ok();
                 return Ok(if quiet { Entry::Open(Box::new(grant)) } else { Entry::Declined });
             }
@@ -106,9 +112,9 @@ pub(super) async fn enter(
                 shown.clear();
                 continue;
             }
-            Now::Passes(instance) => instance,
+            Now::Passes(instance) => words.describe(&instance),
+            Now::Comes(job) => words.describe_job(&job),
         };
-        let now = words.describe(&instance);
         if now != shown {
             // The same line over and over, as long as only its numbers change.
             let begin = if shown.is_empty() { "" } else { "\r\x1b[K" };
@@ -136,6 +142,7 @@ pub(super) async fn enter_quietly(shared: &Shared, target: &str, words: Words) -
         let instance = match look(shared, target).await? {
             Now::Runs(grant) => return Ok(Entry::Open(Box::new(grant))),
             Now::Over(instance) => return Ok(Entry::Refused(words.is_over(&instance))),
+            Now::Comes(job) => return Ok(Entry::Refused(words.not_there_yet(&job))),
             Now::Rests(instance) if instance.auto_start && !started => {
                 start(shared, target).await?;
                 started = true;
@@ -155,17 +162,37 @@ pub(super) async fn enter_quietly(shared: &Shared, target: &str, words: Words) -
     }
 }
 
+/// What came for the shell before there was one.
+#[derive(Debug, Default)]
+struct Ahead {
+    keys: BytesMut,
+    size: Option<Size>,
+}
+
+impl Ahead {
+    fn put_back(self, inbox: &Inbox<'_>) {
+        inbox.put_back(self.keys.freeze());
+        if let Some(size) = self.size {
+            inbox.put_first(Input::Resize(size));
+        }
+    }
+}
+
 /// Ctrl-C, Ctrl-D or the end of input. What else is typed is for the shell, as at any terminal. Cancel-safe.
-async fn wants_out(inbox: &Inbox<'_>, ahead: &mut BytesMut) -> bool {
+async fn wants_out(inbox: &Inbox<'_>, ahead: &mut Ahead) -> bool {
     match inbox.next().await {
         Input::Data(keys) => {
-            if ahead.len() + keys.len() <= AHEAD_MAX {
-                ahead.extend_from_slice(&keys);
+            if ahead.keys.len() + keys.len() <= AHEAD_MAX {
+                ahead.keys.extend_from_slice(&keys);
             }
             keys.contains(&INTERRUPT) || keys.contains(&END)
         }
         Input::End => true,
-        Input::Resize(_) | Input::Signal(_) => false,
+        Input::Resize(size) => {
+            ahead.size = Some(size);
+            false
+        }
+        Input::Signal(_) => false,
     }
 }
 

@@ -1,10 +1,22 @@
-//! What the door itself says to people, in the language that their client names (`LANG`).
+//! What the door itself says to people, in the language that they have chosen in the console, else in the one that their
+//! client names (`LANG`).
+//!
+//! Only what is written into a channel is: a client shows the words of a disconnect as escapes where they are not ASCII.
 
 use std::collections::BTreeMap;
 
-use gateway_api::{Instance, Status, instance::WaitReason, words::Language};
+use envd_api::agent::Refusal;
+use gateway_api::{
+    Instance, Status,
+    instance::WaitReason,
+    job::{Job, QueuePlace},
+    words::Language,
+};
 
-use crate::error::{Error, chain};
+use crate::{
+    agents::AgentError,
+    error::{Error, chain},
+};
 
 use Language::{Chinese, English};
 
@@ -13,8 +25,11 @@ use Language::{Chinese, English};
 pub(super) struct Words(Language);
 
 impl Words {
-    /// By the variables that a client sent, the strongest first.
-    pub(super) fn of(env: &BTreeMap<String, String>) -> Self {
+    /// Else by the variables that a client sent, the strongest first.
+    pub(super) fn of(chosen: Option<Language>, env: &BTreeMap<String, String>) -> Self {
+        if let Some(chosen) = chosen {
+            return Self(chosen);
+        }
         let names = ["LC_ALL", "LC_MESSAGES", "LANG"];
         let locale = names.iter().find_map(|name| env.get(*name).filter(|value| !value.is_empty()));
         Self(if locale.is_some_and(|locale| locale.starts_with("zh")) { Chinese } else { English })
@@ -31,9 +46,17 @@ impl Words {
 
     /// What goes on with an instance, in one line.
     pub(super) fn describe(self, instance: &Instance) -> String {
-        let name = &instance.name;
-        match (&instance.status, self.0) {
-            (Status::Waiting { .. }, language) if let Some(place) = &instance.queue => match language {
+        self.state(instance.name.as_str(), &instance.status, instance.queue.as_ref())
+    }
+
+    /// What goes on with a job whose tasks are not there yet.
+    pub(super) fn describe_job(self, job: &Job) -> String {
+        self.state(&job.name, &job.status, job.queue.as_ref())
+    }
+
+    fn state(self, name: &str, status: &Status, place: Option<&QueuePlace>) -> String {
+        match (status, self.0) {
+            (Status::Waiting { .. }, language) if let Some(place) = place => match language {
                 English => format!("`{name}` waits: {}", language.place(place)),
                 Chinese => format!("`{name}` 正在等待：{}", language.place(place)),
             },
@@ -52,16 +75,24 @@ impl Words {
             (Status::Starting, Chinese) => format!("`{name}` 正在启动"),
             (Status::Running { .. }, English) => format!("`{name}` runs"),
             (Status::Running { .. }, Chinese) => format!("`{name}` 运行中"),
-            (Status::Stopping, English) => format!("`{name}` is stopping"),
-            (Status::Stopping, Chinese) => format!("`{name}` 正在停止"),
+            (Status::Stopping { held_up: Some(why) }, English) => {
+                format!("`{name}` is stopping: {}", English.held_up(why))
+            }
+            (Status::Stopping { held_up: Some(why) }, Chinese) => {
+                format!("`{name}` 正在停止：{}", Chinese.held_up(why))
+            }
+            (Status::Stopping { held_up: None }, English) => format!("`{name}` is stopping"),
+            (Status::Stopping { held_up: None }, Chinese) => format!("`{name}` 正在停止"),
             (Status::Stopped { .. }, English) => format!("`{name}` is stopped"),
             (Status::Stopped { .. }, Chinese) => format!("`{name}` 已停止"),
             (Status::Succeeded, English) => format!("the command of `{name}` has ended"),
             (Status::Succeeded, Chinese) => format!("`{name}` 的命令已结束"),
             (Status::Failed { reason, .. }, English) => format!("`{name}` failed: {reason}"),
-            (Status::Failed { reason, .. }, Chinese) => format!("`{name}` 失败：{reason}"),
-            (Status::Deleting, English) => format!("`{name}` is being deleted"),
-            (Status::Deleting, Chinese) => format!("`{name}` 正在删除"),
+            (Status::Failed { reason, exit_code, cause }, Chinese) => {
+                format!("`{name}` 失败：{}", Chinese.failure(reason, *exit_code, *cause))
+            }
+            (Status::Deleting { .. }, English) => format!("`{name}` is being deleted"),
+            (Status::Deleting { .. }, Chinese) => format!("`{name}` 正在删除"),
         }
     }
 
@@ -90,6 +121,15 @@ impl Words {
             (Chinese, true) => format!("{now}，请稍后再试"),
             (English, false) => format!("{now}; start it with: berth start {}", instance.name),
             (Chinese, false) => format!("{now}，请先启动：berth start {}", instance.name),
+        }
+    }
+
+    /// Why somebody who sits at no terminal does not get into a task that is not there yet.
+    pub(super) fn not_there_yet(self, job: &Job) -> String {
+        let now = self.describe_job(job);
+        match self.0 {
+            English => format!("{now}; try again in a moment"),
+            Chinese => format!("{now}，请稍后再试"),
         }
     }
 
@@ -160,33 +200,31 @@ impl Words {
         if error.status().is_server_error() {
             tracing::warn!(error = chain(error), "a session failed");
         }
-        if self.0 == Chinese
-            && let Some(sentence) = in_chinese(error)
-        {
-            return sentence;
-        }
         let problem = error.problem();
-        match problem.hint {
-            Some(hint) => format!("{} ({hint})", problem.message),
-            None => problem.message,
+        let (what, hint) = (self.0.problem(&problem), self.0.hint(&problem));
+        match (hint, self.0) {
+            (Some(hint), English) => format!("{what} ({hint})"),
+            (Some(hint), Chinese) => format!("{what}（{hint}）"),
+            (None, _) => what,
         }
     }
-}
 
-/// The refusals that somebody who knows what they want may meet; all others are told in English.
-fn in_chinese(error: &Error) -> Option<String> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "what is not listed has no sentence here")]
-    match error {
-        Error::NotFound { name, .. } | Error::Hidden { name, .. } => {
-            Some(format!("没有名为 `{name}` 的实例（请检查拼写，或用 berth ls 查看）"))
+    /// Why an instance did not do what was asked.
+    pub(super) fn no_session(self, error: &AgentError) -> String {
+        match (self.0, error) {
+            (English, _) => error.to_string(),
+            (Chinese, AgentError::NotLinked) => "实例没有响应，请稍后再试".to_owned(),
+            (Chinese, AgentError::TimedOut) => "实例没有及时响应".to_owned(),
+            (Chinese, AgentError::Protocol(_)) => "与实例的连接中断".to_owned(),
+            (Chinese, AgentError::Refused { refusal, message }) => match refusal {
+                Refusal::NothingListens => "没有程序在监听".to_owned(),
+                Refusal::CannotRun => format!("镜像中没有该程序，或无法运行（{message}）"),
+                Refusal::UnknownCall => "实例是由旧版本启动的，请重启实例后再试".to_owned(),
+                Refusal::Busy => "实例中同时打开的会话过多，请关闭一些再试".to_owned(),
+                Refusal::NotForUsers => "该地址不对用户开放".to_owned(),
+                Refusal::Other => format!("实例拒绝了请求（{message}）"),
+            },
         }
-        Error::PasswordChangeRequired => {
-            Some("请先在控制台或用 `berth passwd` 修改密码：当前密码他人见过".to_owned())
-        }
-        Error::AgentUnreachable { name, .. } => Some(format!("实例 `{name}` 没有响应")),
-        Error::ClusterUnreachable(_) => Some("集群没有响应，请稍后再试".to_owned()),
-        Error::WrongState { name, .. } => Some(format!("实例 `{name}` 当前状态不允许此操作")),
-        _ => None,
     }
 }
 
@@ -215,12 +253,50 @@ mod tests {
     #[test]
     fn the_language_is_the_clients() {
         let of = |pairs: &[(&str, &str)]| {
-            Words::of(&pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
-                .0
+            Words::of(
+                None,
+                &pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            )
+            .0
         };
         assert_eq!(of(&[]), English);
         assert_eq!(of(&[("LANG", "zh_CN.UTF-8")]), Chinese);
         assert_eq!(of(&[("LANG", "zh_CN.UTF-8"), ("LC_ALL", "en_US.UTF-8")]), English);
         assert_eq!(of(&[("LANG", "C.UTF-8"), ("LC_MESSAGES", "zh_TW"), ("LC_ALL", "")]), Chinese);
+    }
+
+    #[test]
+    fn what_was_chosen_in_the_console_is_stronger() {
+        let english = BTreeMap::from([("LANG".to_owned(), "en_US.UTF-8".to_owned())]);
+        assert_eq!(Words::of(Some(Chinese), &english).0, Chinese);
+        assert_eq!(Words::of(Some(English), &BTreeMap::new()).0, English);
+    }
+
+    /// No refusal is in English only: each has a Chinese letter before anything that it repeats.
+    #[test]
+    fn every_refusal_has_chinese_words() {
+        let is_chinese = |text: &str| text.chars().any(|letter| ('\u{4e00}'..='\u{9fff}').contains(&letter));
+        for error in crate::error::samples::all() {
+            let said = Words(Chinese).refusal(&error);
+            assert!(is_chinese(&said), "{said}");
+            assert_eq!(
+                Words(English).refusal(&error).split(" (").next(),
+                error.to_string().split(" (").next()
+            );
+        }
+        let refusals = [
+            Refusal::NothingListens,
+            Refusal::CannotRun,
+            Refusal::UnknownCall,
+            Refusal::Busy,
+            Refusal::NotForUsers,
+            Refusal::Other,
+        ];
+        let refused =
+            refusals.map(|refusal| AgentError::Refused { refusal, message: "no such file".to_owned() });
+        for error in refused.into_iter().chain([AgentError::NotLinked, AgentError::TimedOut]) {
+            assert!(is_chinese(&Words(Chinese).no_session(&error)), "{error}");
+            assert_eq!(Words(English).no_session(&error), error.to_string());
+        }
     }
 }

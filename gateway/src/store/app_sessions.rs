@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use gateway_api::{AppName, InstanceId};
+use gateway_api::{AppName, InstanceId, words::Language};
 use sqlx::Row as _;
 
 use super::{InstanceRow, Line, Store, StoreError, UserId, audit, now, readable};
@@ -28,6 +28,8 @@ pub(crate) struct AppSession {
     pub(crate) app: AppName,
     pub(crate) folder: Option<String>,
     pub(crate) instance: InstanceRow,
+    /// The one that its user has chosen, if any.
+    pub(crate) language: Option<Language>,
 }
 
 /// What makes an app session `s` worth something: its own time, its user, and the key that made it.
@@ -89,7 +91,8 @@ impl Store {
     /// What a cookie opens, while it does.
     pub(crate) async fn app_session(&self, token_hash: &TokenHash) -> Result<Option<AppSession>, StoreError> {
         let row = sqlx::query(concat!(
-            "select instance_id, app, folder from app_sessions s where token_hash = ?1 and ",
+            "select instance_id, app, folder, (select language from users where id = s.user_id) as language
+             from app_sessions s where token_hash = ?1 and ",
             good!()
         ))
         .bind(&token_hash[..])
@@ -103,6 +106,7 @@ impl Store {
             app: readable(row.try_get::<&str, _>("app")?.parse())?,
             folder: row.try_get("folder")?,
             instance,
+            language: row.try_get::<Option<&str>, _>("language")?.and_then(Language::named),
         }))
     }
 }

@@ -6,12 +6,23 @@ use sqlx::{Row as _, SqliteConnection};
 
 use super::{GroupId, Held, Store, StoreError, UserId, now, readable};
 
-/// Whose holdings to sum.
+/// Whose things are asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Whose {
     Everyones,
     Group(GroupId),
     User(UserId),
+}
+
+impl Whose {
+    /// The numbers of the user and of the group that are meant; all where there is none.
+    pub(super) fn ids(self) -> (Option<i64>, Option<i64>) {
+        match self {
+            Self::Everyones => (None, None),
+            Self::Group(id) => (None, Some(id.0)),
+            Self::User(id) => (Some(id.0), None),
+        }
+    }
 }
 
 /// Writes down that an instance holds something from now on.
@@ -44,11 +55,7 @@ impl Store {
         since: Timestamp,
         until: Timestamp,
     ) -> Result<Vec<Usage>, StoreError> {
-        let (user, group) = match whose {
-            Whose::Everyones => (None, None),
-            Whose::Group(id) => (None, Some(id.0)),
-            Whose::User(id) => (Some(id.0), None),
-        };
+        let (user, group) = whose.ids();
         // What is still held counts until now, and no later.
         let rows = sqlx::query(
             "with parts as (
@@ -79,6 +86,7 @@ impl Store {
                 gpu_hours: row.try_get("gpu_hours")?,
                 cpu_hours: row.try_get("cpu_hours")?,
                 starts: row.try_get::<i64, _>("starts")?.cast_unsigned(),
+                image_bytes: 0,
             })
         };
         rows.iter().map(usage).collect()

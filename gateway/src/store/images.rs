@@ -3,6 +3,8 @@
 //! Users' acts add a row, change who may use it, and mark it for deletion; what the cluster reports about the save moves
 //! it from `saving` to `ready` or `failed`. Whatever is not settled is the business of `reconcile::images`.
 
+use std::time::Duration;
+
 use envd_api::save::SavedImage;
 use gateway_api::{
     ImageId, InstanceId, InstanceName, UserName,
@@ -11,7 +13,14 @@ use gateway_api::{
 use jiff::Timestamp;
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
-use super::{GroupId, Line, Store, StoreError, UserId, audit, now, readable, time};
+use super::{
+    GroupId, Line, NoRoom, Store, StoreError, UserId, audit,
+    image_room::{Rooms, count_saved},
+    now, readable, time,
+};
+
+/// For how long the cluster keeps what a failed save has made, for another try.
+const KEPT: Duration = Duration::from_hours(24);
 
 /// An image as the store keeps one.
 #[derive(Debug, Clone)]
@@ -27,6 +36,8 @@ pub(crate) struct ImageRow {
     pub(crate) message: String,
     /// What it was saved from; `None` for an image that was pushed.
     pub(crate) instance: Option<(InstanceId, InstanceName)>,
+    /// Where that was.
+    pub(crate) cluster: String,
     pub(crate) parent: String,
     pub(crate) exclude: Vec<String>,
     pub(crate) share: Share,
@@ -56,10 +67,12 @@ pub(crate) struct NewImage<'a> {
     pub(crate) exclude: &'a [String],
     pub(crate) share: Share,
     pub(crate) stop: bool,
+    /// What it may take at most.
+    pub(crate) wanted_bytes: u64,
 }
 
 /// What changes about an image. What is `None` stays.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImageChange {
     pub(crate) share: Option<Share>,
     pub(crate) message: Option<String>,
@@ -68,11 +81,13 @@ pub(crate) struct ImageChange {
 }
 
 /// What an image that cannot be added stands against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Added {
-    Yes,
+    /// With the one that failed and made room for it.
+    Yes(Option<ImageId>),
     /// The user has one of that name and tag.
     Taken,
+    NoRoom(NoRoom),
     /// The instance is being saved already.
     Busy,
     UserGone,
@@ -92,7 +107,12 @@ pub(super) use select;
 
 impl Store {
     /// Adds an image that is to be saved. One of that name that failed makes room for it.
-    pub(crate) async fn add_image(&self, new: NewImage<'_>, line: &Line) -> Result<Added, StoreError> {
+    pub(crate) async fn add_image(
+        &self,
+        new: NewImage<'_>,
+        site_limit: Option<u64>,
+        line: &Line,
+    ) -> Result<Added, StoreError> {
         let state = ImageState::Saving { step: SaveStep::Waiting, done_bytes: 0, total_bytes: None };
         let mut change = self.change().await?;
         let busy = sqlx::query("select 1 from images where instance_id = ? and phase = 'saving'")
@@ -102,18 +122,21 @@ impl Store {
         if busy.is_some() {
             return Ok(Added::Busy);
         }
-        sqlx::query(
-            "delete from images where user_id = ? and name = ? and tag = ? and phase = 'failed' and settled = 1",
+        let rooms = Rooms::of(&mut change, new.user, site_limit).await?;
+        let failed = sqlx::query(
+            "delete from images where user_id = ? and name = ? and tag = ? and phase = 'failed' and settled = 1
+             returning id",
         )
         .bind(new.user.0)
         .bind(new.name)
         .bind(new.tag)
-        .execute(&mut *change)
+        .fetch_optional(&mut *change)
         .await?;
         let done = sqlx::query(
             "insert into images (id, user_id, repository, name, tag, message, instance_id, instance_name, parent,
-                                 exclude, share, stop, state, phase, created_at)
-             select ?1, id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'saving', ?14
+                                 exclude, share, stop, state, phase, created_at, wanted_bytes, cluster)
+             select ?1, id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'saving', ?14, ?15,
+                    coalesce((select cluster from instances where id = ?7), 'default')
              from users where id = ?2 and removed_at is null",
         )
         .bind(new.id.as_str())
@@ -130,6 +153,7 @@ impl Store {
         .bind(new.stop)
         .bind(readable(serde_json::to_string(&state))?)
         .bind(now())
+        .bind(new.wanted_bytes.cast_signed())
         .execute(&mut *change)
         .await
         .map_err(StoreError::from);
@@ -139,9 +163,60 @@ impl Store {
             Err(StoreError::Taken) => return Ok(Added::Taken),
             Err(error) => return Err(error),
         }
+        if let Some(refused) = rooms.refuses(&mut change, site_limit).await? {
+            return Ok(Added::NoRoom(refused));
+        }
         audit::append(&mut change, line).await?;
         change.commit().await?;
-        Ok(Added::Yes)
+        Ok(Added::Yes(failed.map(|row| readable(row.try_get::<&str, _>("id")?.parse())).transpose()?))
+    }
+
+    /// A save that failed is to be tried again.
+    pub(crate) async fn retry_image(
+        &self,
+        image: &ImageRow,
+        site_limit: Option<u64>,
+        line: &Line,
+    ) -> Result<Added, StoreError> {
+        let state = ImageState::Saving { step: SaveStep::Waiting, done_bytes: 0, total_bytes: None };
+        let mut change = self.change().await?;
+        let rooms = Rooms::of(&mut change, image.user_id, site_limit).await?;
+        let done = sqlx::query(
+            "update images set state = ?2, phase = 'saving', settled = 0, kept_until = null
+             where id = ?1 and phase = 'failed'",
+        )
+        .bind(image.id.as_str())
+        .bind(readable(serde_json::to_string(&state))?)
+        .execute(&mut *change)
+        .await
+        .map_err(StoreError::from);
+        match done {
+            Ok(done) if done.rows_affected() == 0 => return Ok(Added::Taken),
+            Ok(_) => {}
+            Err(StoreError::Taken) => return Ok(Added::Busy),
+            Err(error) => return Err(error),
+        }
+        if let Some(refused) = rooms.refuses(&mut change, site_limit).await? {
+            return Ok(Added::NoRoom(refused));
+        }
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
+        Ok(Added::Yes(None))
+    }
+
+    /// Failed saves of which the cluster keeps something for nobody any more.
+    pub(crate) async fn images_kept_too_long(&self) -> Result<Vec<ImageRow>, StoreError> {
+        let rows = sqlx::query(select!("where kept_until < ?")).bind(now()).fetch_all(&self.pool).await?;
+        rows.iter().map(image).collect()
+    }
+
+    /// The cluster has nothing of a failed save any more.
+    pub(crate) async fn keep_image_no_longer(&self, id: &ImageId) -> Result<(), StoreError> {
+        sqlx::query("update images set kept_until = null where id = ? and phase = 'failed'")
+            .bind(id.as_str())
+            .execute(&self.pool)
+            .await?;
+        Ok(())
     }
 
     pub(crate) async fn image(&self, id: &ImageId) -> Result<Option<ImageRow>, StoreError> {
@@ -181,15 +256,6 @@ impl Store {
         rows.iter().map(image).collect()
     }
 
-    /// The bytes of all images that a user has saved.
-    pub(crate) async fn image_bytes_of(&self, user: UserId) -> Result<u64, StoreError> {
-        let row = sqlx::query("select coalesce(sum(added_bytes), 0) as bytes from images where user_id = ?")
-            .bind(user.0)
-            .fetch_one(&self.pool)
-            .await?;
-        Ok(row.try_get::<i64, _>("bytes")?.cast_unsigned())
-    }
-
     pub(crate) async fn change_image(
         &self,
         id: &ImageId,
@@ -214,10 +280,36 @@ impl Store {
         Ok(())
     }
 
+    /// Gives an image another name and another place in the registry. `false`: the name is taken, or the image has
+    /// changed meanwhile.
+    pub(crate) async fn rename_image(
+        &self,
+        before: &ImageRow,
+        repository: &str,
+        name: &str,
+        tag: &str,
+        line: &Line,
+    ) -> Result<bool, StoreError> {
+        let rename = sqlx::query(
+            "update images set repository = ?2, name = ?3, tag = ?4
+             where id = ?1 and phase = 'ready' and repository = ?5 and tag = ?6 and digest is ?7",
+        )
+        .bind(before.id.as_str())
+        .bind(repository)
+        .bind(name)
+        .bind(tag)
+        .bind(&before.repository)
+        .bind(&before.tag)
+        .bind(before.digest.as_deref());
+        match self.audited(rename, line).await {
+            Err(StoreError::Taken) => Ok(false),
+            done => done,
+        }
+    }
+
     /// Marks an image for deletion, unless an instance is made from it or a job will be.
     pub(crate) async fn delete_image(&self, id: &ImageId, line: &Line) -> Result<bool, StoreError> {
-        let mut change = self.change().await?;
-        let done = sqlx::query(
+        let mark = sqlx::query(
             "update images set state = ?2, phase = 'deleting', settled = 0
              where id = ?1 and (digest is null or not exists (
                  select 1 from instances where instr(json_extract(spec, '$.image'), '@' || digest) > 0
@@ -227,26 +319,21 @@ impl Store {
                    and instr(json_extract(role.value, '$.image'), '@' || digest) > 0))",
         )
         .bind(id.as_str())
-        .bind(readable(serde_json::to_string(&ImageState::Deleting))?)
-        .execute(&mut *change)
-        .await?;
-        if done.rows_affected() == 0 {
-            return Ok(false);
-        }
-        audit::append(&mut change, line).await?;
-        change.commit().await?;
-        Ok(true)
+        .bind(readable(serde_json::to_string(&ImageState::Deleting))?);
+        self.audited(mark, line).await
     }
 
-    /// How far a save is, as the cluster says; one that failed, and that the cluster has forgotten, is settled. `false`:
-    /// it is over already, or is to be deleted.
+    /// How far a save is, as the cluster says; one that failed is settled, and what was made for it is kept for a while.
+    /// `false`: it is over already, or is to be deleted.
     pub(crate) async fn set_image_state(&self, id: &ImageId, state: &ImageState) -> Result<bool, StoreError> {
         let done = sqlx::query(
-            "update images set state = ?1, phase = ?2, settled = ?2 = 'failed' where id = ?3 and phase = 'saving'",
+            "update images set state = ?1, phase = ?2, settled = ?2 = 'failed', kept_until = iif(?2 = 'failed', ?4, null)
+             where id = ?3 and phase = 'saving'",
         )
         .bind(readable(serde_json::to_string(state))?)
         .bind(state.word())
         .bind(id.as_str())
+        .bind(now().saturating_add(i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX)))
         .execute(&self.reports)
         .await?;
         Ok(done.rows_affected() == 1)
@@ -278,6 +365,7 @@ impl Store {
         if done.rows_affected() == 0 {
             return Ok(false);
         }
+        count_saved(&mut change, id, &saved.blobs).await?;
         audit::append(&mut change, line).await?;
         change.commit().await?;
         Ok(true)
@@ -323,6 +411,7 @@ pub(super) fn image(row: &SqliteRow) -> Result<ImageRow, StoreError> {
             (Some(id), Some(name)) => Some((readable(id.parse())?, readable(str::parse(name))?)),
             _ => None,
         },
+        cluster: row.try_get("cluster")?,
         parent: row.try_get("parent")?,
         exclude: readable(serde_json::from_str(text("exclude")?))?,
         share: match text("share")? {

@@ -3,13 +3,15 @@
 //! Two writers who never meet: users' acts write `goal` and raise `generation` (with the status that the act itself
 //! means), reports of the cluster write `status`, and only for the generation that they speak of.
 
+use std::collections::BTreeMap;
+
 use envd_api::control::InstanceSpec;
 use gateway_api::{Goal, ImageId, InstanceId, InstanceName, JobId, Slug, Status, UserName, job::TaskEnd};
 use jiff::Timestamp;
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
 use super::{
-    GroupId, Line, Store, StoreError, UserId, audit, images, job_tasks::end_task, now, readable,
+    GroupId, Line, Store, StoreError, UserId, Whose, audit, images, job_tasks::end_task, now, readable,
     reservations::release, time,
 };
 
@@ -23,6 +25,10 @@ pub(crate) struct InstanceRow {
     pub(crate) group_id: GroupId,
     pub(crate) name: InstanceName,
     pub(crate) slug: Slug,
+    /// By the name that the settings give it.
+    pub(crate) cluster: String,
+    /// The pool that was asked for.
+    pub(crate) pool: Option<String>,
     pub(crate) spec: InstanceSpec,
     pub(crate) goal: Goal,
     pub(crate) generation: u64,
@@ -33,6 +39,8 @@ pub(crate) struct InstanceRow {
     pub(crate) job: Option<JobId>,
     /// A task that has ended and whose files were kept.
     pub(crate) is_kept: bool,
+    /// When it came to each state since its last start began.
+    pub(crate) start_times: BTreeMap<String, Timestamp>,
     pub(crate) created_at: Timestamp,
 }
 
@@ -53,6 +61,9 @@ pub(crate) struct Settled<'a> {
     pub(crate) end: Option<TaskEnd>,
 }
 
+/// It comes after every id.
+const LAST: &str = "~";
+
 /// An instance that is not there yet.
 #[derive(Debug)]
 pub(crate) struct NewInstance<'a> {
@@ -60,6 +71,8 @@ pub(crate) struct NewInstance<'a> {
     pub(crate) user: UserId,
     pub(crate) name: &'a InstanceName,
     pub(crate) slug: &'a Slug,
+    pub(crate) cluster: &'a str,
+    pub(crate) pool: Option<&'a str>,
     pub(crate) spec: &'a InstanceSpec,
     pub(crate) status: &'a Status,
     pub(crate) auto_start: bool,
@@ -88,8 +101,8 @@ impl Store {
         // The request may have begun before its user was removed.
         let done = sqlx::query(
             "insert into instances (id, user_id, name, slug, spec, goal, generation, status, created_at, auto_start,
-                                    queued_at)
-             select ?1, id, ?3, ?4, ?5, 'running', 1, ?6, ?7, ?8, ?7 from users where id = ?2 and removed_at is null",
+                                    queued_at, cluster, pool)
+             select ?1, id, ?3, ?4, ?5, 'running', 1, ?6, ?7, ?8, ?7, ?9, ?10 from users where id = ?2 and removed_at is null",
         )
         .bind(instance.id.as_str())
         .bind(instance.user.0)
@@ -99,6 +112,8 @@ impl Store {
         .bind(readable(serde_json::to_string(instance.status))?)
         .bind(now())
         .bind(instance.auto_start)
+        .bind(instance.cluster)
+        .bind(instance.pool)
         .execute(&mut *change)
         .await?;
         if done.rows_affected() == 0 {
@@ -114,13 +129,18 @@ impl Store {
         rows.iter().map(instance).collect()
     }
 
-    /// The generation and the group of every instance that the cluster is to know of: what is to run only once it holds
+    /// The generation and the group of every instance that a cluster is to know of: what is to run only once it holds
     /// its place.
-    pub(crate) async fn generations(&self) -> Result<Vec<(InstanceId, u64, String)>, StoreError> {
+    pub(crate) async fn generations(
+        &self,
+        cluster: &str,
+    ) -> Result<Vec<(InstanceId, u64, String)>, StoreError> {
         let rows = sqlx::query(
             "select id, generation, coalesce(json_extract(spec, '$.group'), '') as in_group from instances
-             where goal <> 'running' or exists (select 1 from reservations where instance_id = id) order by id",
+             where cluster = ? and (goal <> 'running' or exists (select 1 from reservations where instance_id = id))
+             order by id",
         )
+        .bind(cluster)
         .fetch_all(&self.pool)
         .await?;
         rows.iter()
@@ -132,19 +152,45 @@ impl Store {
             .collect()
     }
 
-    /// A user's own instances, newest first; tasks are shown with their job.
-    pub(crate) async fn instances_of(&self, user: UserId) -> Result<Vec<InstanceRow>, StoreError> {
-        let rows = sqlx::query(select!("where user_id = ? and job_id is null order by instances.id desc"))
-            .bind(user.0)
-            .fetch_all(&self.pool)
-            .await?;
-        rows.iter().map(instance).collect()
-    }
-
-    /// The instances of all who are in a group, newest first.
-    pub(crate) async fn instances_of_group(&self, group: GroupId) -> Result<Vec<InstanceRow>, StoreError> {
-        let rows = sqlx::query(select!("where group_id = ? and job_id is null order by instances.id desc"))
-            .bind(group.0)
+    /// Instances of a user, of a group or of all, newest first, those that come after `after` where it is named; tasks are
+    /// shown with their job. Only what is shown is read: each of these follows an index (`0022_instance_pages.sql`).
+    pub(crate) async fn shown_instances(
+        &self,
+        whose: Whose,
+        after: Option<&InstanceId>,
+        most: Option<u32>,
+    ) -> Result<Vec<InstanceRow>, StoreError> {
+        let (query, owner) = match whose {
+            Whose::User(user) => (
+                sqlx::query(select!(
+                    "where user_id = ?1 and job_id is null and instances.id < ?2
+                     order by instances.id desc limit ?3"
+                )),
+                user.0,
+            ),
+            Whose::Group(group) => (
+                sqlx::query(select!(
+                    "where instances.id in (select i.id from instances as i
+                                            where i.user_id in (select u.id from users as u where u.group_id = ?1)
+                                              and i.job_id is null and i.id < ?2
+                                            order by i.id desc limit ?3)
+                     order by instances.id desc"
+                )),
+                group.0,
+            ),
+            Whose::Everyones => (
+                sqlx::query(select!(
+                    "where ?1 is not null and job_id is null and instances.id < ?2
+                     order by instances.id desc limit ?3"
+                )),
+                0,
+            ),
+        };
+        let rows = query
+            .bind(owner)
+            .bind(after.map_or(LAST, InstanceId::as_str))
+            // Less than nothing is no limit.
+            .bind(most.map_or(-1, i64::from))
             .fetch_all(&self.pool)
             .await?;
         rows.iter().map(instance).collect()
@@ -156,6 +202,30 @@ impl Store {
             .fetch_optional(&self.pool)
             .await?;
         row.as_ref().map(instance).transpose()
+    }
+
+    /// The same if it is one of theirs. What is not is not read either: that would take longer than nothing does.
+    pub(crate) async fn instance_of(
+        &self,
+        whose: Whose,
+        id: &InstanceId,
+    ) -> Result<Option<InstanceRow>, StoreError> {
+        let (user, group) = whose.ids();
+        let row = sqlx::query(select!(
+            "where instances.id = ?1 and (?2 is null or user_id = ?2) and (?3 is null or group_id = ?3)"
+        ))
+        .bind(id.as_str())
+        .bind(user)
+        .bind(group)
+        .fetch_optional(&self.pool)
+        .await?;
+        row.as_ref().map(instance).transpose()
+    }
+
+    /// The name of the cluster that it is on.
+    pub(crate) async fn cluster_of(&self, id: &InstanceId) -> Result<Option<String>, StoreError> {
+        let query = sqlx::query_scalar("select cluster from instances where id = ?").bind(id.as_str());
+        Ok(query.fetch_optional(&self.pool).await?)
     }
 
     pub(crate) async fn instance_by_slug(
@@ -198,7 +268,7 @@ impl Store {
         line: &Line,
     ) -> Result<bool, StoreError> {
         let mut change = self.change().await?;
-        if !set_goal(&mut change, id, generation, Goal::Stopped, &Status::Stopping, line).await? {
+        if !set_goal(&mut change, id, generation, Goal::Stopped, &Status::STOPPING, line).await? {
             return Ok(false);
         }
         images::forget_stop(&mut change, image).await?;
@@ -343,6 +413,8 @@ fn instance(row: &SqliteRow) -> Result<InstanceRow, StoreError> {
         // Names that were made may be longer than what a user may choose.
         name: readable(text("name")?.to_owned().try_into())?,
         slug: readable(text("slug")?.parse())?,
+        cluster: row.try_get("cluster")?,
+        pool: row.try_get("pool")?,
         spec,
         goal: goal(text("goal")?)?,
         generation: row.try_get::<i64, _>("generation")?.cast_unsigned(),
@@ -350,8 +422,14 @@ fn instance(row: &SqliteRow) -> Result<InstanceRow, StoreError> {
         auto_start: row.try_get("auto_start")?,
         job: row.try_get::<Option<&str>, _>("job_id")?.map(|id| readable(id.parse())).transpose()?,
         is_kept: row.try_get("is_kept")?,
+        start_times: start_times(text("start_times")?)?,
         created_at: time(row.try_get("created_at")?)?,
     })
+}
+
+fn start_times(column: &str) -> Result<BTreeMap<String, Timestamp>, StoreError> {
+    let times: BTreeMap<String, i64> = readable(serde_json::from_str(column))?;
+    times.into_iter().map(|(state, at)| Ok((state, time(at)?))).collect()
 }
 
 pub(super) fn goal(word: &str) -> Result<Goal, StoreError> {

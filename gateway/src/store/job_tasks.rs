@@ -1,7 +1,7 @@
 //! The table of tasks: what each task of each try of a job is, and how it ended. A task is an instance for as long as
 //! it has a container; its row here is what is left afterwards.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use envd_api::control::InstanceSpec;
 use gateway_api::{
@@ -11,7 +11,7 @@ use gateway_api::{
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
 use super::{
-    JobRow, Store, StoreError, UserId, audit,
+    JobRow, Store, StoreError, UserId,
     instances::goal,
     jobs::{append, drop_tasks, optional, write},
     now, readable,
@@ -105,6 +105,29 @@ impl Store {
         rows.iter().map(task).collect()
     }
 
+    /// The tasks of the last try of each of these jobs, in the order of their specs.
+    pub(crate) async fn tasks_of_jobs(
+        &self,
+        jobs: &[&JobId],
+    ) -> Result<HashMap<JobId, Vec<TaskRow>>, StoreError> {
+        let ids: Vec<_> = jobs.iter().map(|id| id.as_str()).collect();
+        let rows = sqlx::query(
+            "select t.*, i.goal, i.status
+             from jobs as j join tasks as t on t.job_id = j.id and t.attempt = j.attempt
+                            left join instances as i on i.id = t.instance_id
+             where j.id in (select value from json_each(?)) order by t.job_id, t.role, t.task",
+        )
+        .bind(readable(serde_json::to_string(&ids))?)
+        .fetch_all(&self.pool)
+        .await?;
+        let mut tasks: HashMap<JobId, Vec<TaskRow>> = HashMap::new();
+        for row in &rows {
+            let job = readable(row.try_get::<&str, _>("job_id")?.parse())?;
+            tasks.entry(job).or_default().push(task(row)?);
+        }
+        Ok(tasks)
+    }
+
     /// Tries and tasks of a job, by the instance that each was.
     pub(crate) async fn task_instances(&self, job: &JobId) -> Result<Vec<InstanceId>, StoreError> {
         let rows = sqlx::query("select instance_id from tasks where job_id = ?")
@@ -135,7 +158,7 @@ impl Store {
                and exists (select 1 from tasks where instance_id = instances.id and ended is null)",
         )
         .bind(job.as_str())
-        .bind(readable(serde_json::to_string(&Status::Stopping))?)
+        .bind(readable(serde_json::to_string(&Status::STOPPING))?)
         .execute(&self.pool)
         .await?;
         Ok(done.rows_affected() > 0)
@@ -210,8 +233,7 @@ impl Store {
         status: &Status,
         line: &Line,
     ) -> Result<bool, StoreError> {
-        let mut change = self.change().await?;
-        let done = sqlx::query(
+        let open = sqlx::query(
             "update instances set goal = 'running', generation = generation + 1, spec = ?3, status = ?4, queued_at = ?5
              where id = ?1 and generation = ?2",
         )
@@ -219,15 +241,8 @@ impl Store {
         .bind(generation.cast_signed())
         .bind(readable(serde_json::to_string(spec))?)
         .bind(readable(serde_json::to_string(status))?)
-        .bind(now())
-        .execute(&mut *change)
-        .await?;
-        if done.rows_affected() == 0 {
-            return Ok(false);
-        }
-        audit::append(&mut change, line).await?;
-        change.commit().await?;
-        Ok(true)
+        .bind(now());
+        self.audited(open, line).await
     }
 }
 
@@ -254,8 +269,9 @@ async fn add(
     status: &Status,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "insert into instances (id, user_id, name, slug, spec, goal, generation, status, created_at, job_id, queued_at)
-         values (?1, ?2, ?3, ?4, ?5, 'running', 1, ?6, ?7, ?8, ?7)",
+        "insert into instances (id, user_id, name, slug, spec, goal, generation, status, created_at, job_id, queued_at,
+                                cluster)
+         values (?1, ?2, ?3, ?4, ?5, 'running', 1, ?6, ?7, ?8, ?7, ?9)",
     )
     .bind(task.instance.as_str())
     .bind(job.user_id.0)
@@ -265,6 +281,7 @@ async fn add(
     .bind(readable(serde_json::to_string(status))?)
     .bind(now())
     .bind(job.id.as_str())
+    .bind(&job.cluster)
     .execute(&mut *change)
     .await?;
     reserve(&mut *change, &task.instance, &task.held).await?;

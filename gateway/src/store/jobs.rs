@@ -25,6 +25,8 @@ pub(crate) struct JobRow {
     pub(crate) group: String,
     pub(crate) name: String,
     pub(crate) slug: Slug,
+    /// By the name that the settings give it.
+    pub(crate) cluster: String,
     pub(crate) spec: JobSpec,
     pub(crate) warnings: Vec<JobNote>,
     pub(crate) goal: Goal,
@@ -69,6 +71,7 @@ pub(crate) struct NewJob<'a> {
     pub(crate) user: UserId,
     pub(crate) name: &'a str,
     pub(crate) slug: &'a Slug,
+    pub(crate) cluster: &'a str,
     pub(crate) file: &'a str,
     pub(crate) spec: &'a JobSpec,
     pub(crate) warnings: &'a [JobNote],
@@ -80,7 +83,7 @@ pub(crate) struct NewJob<'a> {
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "select j.id, j.user_id, j.name, j.slug, j.spec, j.warnings, j.goal, j.stopped_by, j.version, j.status,
+            "select j.id, j.user_id, j.name, j.slug, j.cluster, j.spec, j.warnings, j.goal, j.stopped_by, j.version, j.status,
                     j.verdict, j.ended, j.attempt, j.counted, j.free, j.priority, j.time_limit_seconds, j.keep,
                     j.created_at, j.queued_at, j.begun_at, j.started_at, j.ended_at, j.kept_until,
                     users.name as user_name, users.group_id, groups.name as group_name
@@ -98,8 +101,8 @@ impl Store {
         // The request may have begun before its user was removed.
         let done = sqlx::query(
             "insert into jobs (id, user_id, name, slug, file, spec, warnings, goal, version, status, attempt, counted,
-                               free, priority, time_limit_seconds, keep, created_at, queued_at)
-             select ?1, id, ?3, ?4, ?5, ?6, ?7, 'running', 1, ?8, 1, 0, 0, ?9, ?10, ?11, ?12, ?12
+                               free, priority, time_limit_seconds, keep, created_at, queued_at, cluster)
+             select ?1, id, ?3, ?4, ?5, ?6, ?7, 'running', 1, ?8, 1, 0, 0, ?9, ?10, ?11, ?12, ?12, ?13
              from users where id = ?2 and removed_at is null",
         )
         .bind(job.id.as_str())
@@ -114,6 +117,7 @@ impl Store {
         .bind(job.spec.time_limit.map(|limit| limit.as_secs().cast_signed()))
         .bind(job.spec.keep_on_failure)
         .bind(at)
+        .bind(job.cluster)
         .execute(&mut *change)
         .await?;
         if done.rows_affected() == 0 {
@@ -158,19 +162,22 @@ impl Store {
         rows.iter().map(job).collect()
     }
 
-    /// The newest jobs of a user, of a group, or of all, newest first.
+    /// The newest jobs of a user, of a group, or of all, newest first; those that come after `after` when it is named.
     pub(crate) async fn jobs(
         &self,
         user: Option<UserId>,
         group: Option<GroupId>,
+        after: Option<&JobId>,
         most: u32,
     ) -> Result<Vec<JobRow>, StoreError> {
         let rows = sqlx::query(select!(
             "where (?1 is null or j.user_id = ?1) and (?2 is null or users.group_id = ?2)
-             order by j.id desc limit ?3"
+               and (?3 is null or j.id < ?3)
+             order by j.id desc limit ?4"
         ))
         .bind(user.map(|user| user.0))
         .bind(group.map(|group| group.0))
+        .bind(after.map(JobId::as_str))
         .bind(i64::from(most))
         .fetch_all(&self.pool)
         .await?;
@@ -281,7 +288,7 @@ pub(super) async fn drop_tasks(change: &mut SqliteConnection, id: &JobId) -> Res
          where job_id = ?1 and goal <> 'deleted'",
     )
     .bind(id.as_str())
-    .bind(readable(serde_json::to_string(&Status::Deleting))?)
+    .bind(readable(serde_json::to_string(&Status::DELETING))?)
     .execute(change)
     .await?;
     Ok(())
@@ -350,6 +357,7 @@ fn job(row: &SqliteRow) -> Result<JobRow, StoreError> {
         group: row.try_get("group_name")?,
         name: text("name")?.to_owned(),
         slug: readable(text("slug")?.parse())?,
+        cluster: row.try_get("cluster")?,
         spec: readable(serde_json::from_str(text("spec")?))?,
         warnings: readable(serde_json::from_str(text("warnings")?))?,
         goal: super::instances::goal(text("goal")?)?,

@@ -8,10 +8,12 @@ mod app_sessions;
 mod audit;
 mod groups;
 mod holdings;
+mod image_room;
 mod images;
 mod instances;
 mod job_tasks;
 mod jobs;
+mod news;
 mod notices;
 mod pushed;
 mod reservations;
@@ -39,12 +41,14 @@ pub(crate) use app_sessions::{AppSession, NewAppSession};
 pub(crate) use audit::Line;
 pub(crate) use groups::GroupId;
 pub(crate) use holdings::Whose;
+pub(crate) use image_room::{ImageRoom, NoRoom};
 pub(crate) use images::{Added, ImageChange, ImageRow, NewImage};
 pub(crate) use instances::{InstanceRow, NewInstance, Settled};
 pub(crate) use job_tasks::{JobStart, NewTask, TaskRow};
 pub(crate) use jobs::{AttemptEnd, JobRow, NewJob};
+pub(crate) use news::Topic;
 pub(crate) use pushed::{Pushed, PushedImage};
-pub(crate) use reservations::{Held, HeldCard, QuotaOwner, Reservation, Waiting, milli};
+pub(crate) use reservations::{Held, HeldCard, QuotaOwner, Reservation, Waiting, cpus, milli};
 pub(crate) use secrets::{NewSecret, SealedSecret};
 pub(crate) use ssh_keys::{KnownKey, NewSshKey};
 pub(crate) use tokens::NewToken;
@@ -63,6 +67,7 @@ pub(crate) struct Store {
     pool: SqlitePool,
     /// For what may be lost in a power cut, though not by `kill -9`: reports of a download come several times a second.
     reports: SqlitePool,
+    changes: news::Changes,
 }
 
 /// What can go wrong with the store. `Display` is for the operator; users read `something went wrong on our side`.
@@ -116,14 +121,31 @@ impl Store {
             .foreign_keys(true)
             .busy_timeout(BUSY_TIMEOUT);
         let in_a_hurry = options.clone().synchronous(SqliteSynchronous::Normal);
-        let pool = connections(CONNECTIONS_MAX).connect_with(options).await?;
-        let reports = connections(1).connect_lazy_with(in_a_hurry);
-        Ok(Self { pool, reports })
+        let changes = news::Changes::default();
+        let pool = connections(CONNECTIONS_MAX, &changes).connect_with(options).await?;
+        let reports = connections(1, &changes).connect_lazy_with(in_a_hurry);
+        Ok(Self { pool, reports, changes })
     }
 
     /// A transaction that writes. It takes its turn at once: one that reads first and then writes could be refused.
     async fn change(&self) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
         Ok(self.pool.begin_with("begin immediate").await?)
+    }
+
+    /// One statement and its line in the audit log, both or neither. `false`: it changed nothing, and nothing is written
+    /// down.
+    async fn audited(
+        &self,
+        statement: sqlx::query::Query<'_, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>,
+        line: &Line,
+    ) -> Result<bool, StoreError> {
+        let mut change = self.change().await?;
+        if statement.execute(&mut *change).await?.rows_affected() == 0 {
+            return Ok(false);
+        }
+        audit::append(&mut change, line).await?;
+        change.commit().await?;
+        Ok(true)
     }
 
     /// Whether the store answers.
@@ -151,9 +173,11 @@ impl From<sqlx::Error> for StoreError {
 
 /// A pool of so many connections at most. `SQLite` ends a transaction by itself when the disk is full; sqlx does not
 /// notice, and would never begin another one on that connection, so such a one is not used again.
-fn connections(max: u32) -> SqlitePoolOptions {
+fn connections(max: u32, changes: &news::Changes) -> SqlitePoolOptions {
+    let changes = changes.clone();
     SqlitePoolOptions::new()
         .max_connections(max)
+        .after_connect(move |connection, _| Box::pin(changes.clone().watch(connection)))
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
 }
 

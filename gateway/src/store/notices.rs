@@ -106,22 +106,15 @@ impl Store {
     }
 
     pub(crate) async fn set_rules(&self, text: &Bilingual, line: &Line) -> Result<(), StoreError> {
-        let mut change = self.change().await?;
-        let done = sqlx::query(
+        let set = sqlx::query(
             "insert into rules (only_one, version, chinese, english, changed_at) values (1, 1, ?1, ?2, ?3)
              on conflict (only_one) do update set version = version + 1, chinese = ?1, english = ?2, changed_at = ?3
              where chinese <> ?1 or english <> ?2",
         )
         .bind(&text.chinese)
         .bind(&text.english)
-        .bind(now())
-        .execute(&mut *change)
-        .await?;
-        if done.rows_affected() > 0 {
-            audit::append(&mut change, line).await?;
-            change.commit().await?;
-        }
-        Ok(())
+        .bind(now());
+        self.audited(set, line).await.map(drop)
     }
 
     /// Only for the version that is in force.
@@ -131,8 +124,7 @@ impl Store {
         version: i64,
         line: &Line,
     ) -> Result<(), StoreError> {
-        let mut change = self.change().await?;
-        let done = sqlx::query(
+        let accept = sqlx::query(
             "insert into rules_accepted (user_id, version, accepted_at)
              select ?1, version, ?3 from rules where version = ?2
              on conflict (user_id) do update set version = excluded.version, accepted_at = excluded.accepted_at
@@ -140,13 +132,7 @@ impl Store {
         )
         .bind(user.0)
         .bind(version)
-        .bind(now())
-        .execute(&mut *change)
-        .await?;
-        if done.rows_affected() > 0 {
-            audit::append(&mut change, line).await?;
-            change.commit().await?;
-        }
-        Ok(())
+        .bind(now());
+        self.audited(accept, line).await.map(drop)
     }
 }

@@ -4,7 +4,8 @@ use gateway_api::{ImageId, image::ImageState, packages::Packages};
 use sqlx::Row as _;
 
 use super::{
-    ImageRow, Line, Store, StoreError, UserId, audit,
+    ImageRow, Line, NoRoom, Store, StoreError, UserId, audit,
+    image_room::{Rooms, count_pushed},
     images::{image, select},
     now, readable,
 };
@@ -19,6 +20,8 @@ pub(crate) struct PushedImage<'a> {
     pub(crate) digest: &'a str,
     pub(crate) size_bytes: u64,
     pub(crate) layers: u32,
+    /// What it is made of, each with its bytes.
+    pub(crate) blobs: &'a [(String, u64)],
 }
 
 /// What became of a push.
@@ -27,6 +30,7 @@ pub(crate) enum Pushed {
     Yes(ImageId),
     /// One of that name is being saved or deleted.
     Busy,
+    NoRoom(NoRoom),
     UserGone,
 }
 
@@ -36,9 +40,11 @@ impl Store {
     pub(crate) async fn put_pushed_image(
         &self,
         new: &PushedImage<'_>,
+        site_limit: Option<u64>,
         line: &Line,
     ) -> Result<Pushed, StoreError> {
         let mut change = self.change().await?;
+        let rooms = Rooms::of(&mut change, new.user, site_limit).await?;
         let before = sqlx::query("select id, phase from images where user_id = ? and name = ? and tag = ?")
             .bind(new.user.0)
             .bind(new.name)
@@ -77,6 +83,10 @@ impl Store {
         .await?;
         if done.rows_affected() == 0 {
             return Ok(Pushed::UserGone);
+        }
+        count_pushed(&mut change, new.user, &id, new.blobs).await?;
+        if let Some(refused) = rooms.refuses(&mut change, site_limit).await? {
+            return Ok(Pushed::NoRoom(refused));
         }
         audit::append(&mut change, line).await?;
         change.commit().await?;

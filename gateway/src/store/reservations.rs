@@ -33,7 +33,8 @@ pub(crate) struct Reservation {
     pub(crate) opened: bool,
     pub(crate) user: String,
     pub(crate) group: String,
-    pub(crate) share: Option<String>,
+    pub(crate) share: String,
+    pub(crate) cluster: String,
     pub(crate) taken_at: Timestamp,
     /// When its job's time limit ends it.
     pub(crate) ends_by: Option<Timestamp>,
@@ -44,9 +45,12 @@ pub(crate) struct Reservation {
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting {
     pub(crate) id: InstanceId,
+    pub(crate) name: String,
     pub(crate) generation: u64,
     pub(crate) user: String,
     pub(crate) group: String,
+    pub(crate) cluster: String,
+    pub(crate) pool: Option<String>,
     pub(crate) spec: InstanceSpec,
     pub(crate) priority: u8,
     pub(crate) queued_at: Timestamp,
@@ -74,9 +78,9 @@ impl Store {
     /// Everything that is held now.
     pub(crate) async fn reservations(&self) -> Result<Vec<Reservation>, StoreError> {
         let rows = sqlx::query(
-            "select r.*, j.id as job_id, i.job_id is not null and j.id is null as opened,
+            "select r.*, i.cluster, j.id as job_id, i.job_id is not null and j.id is null as opened,
                     users.name as user_name, groups.name as group_name,
-                    json_extract(j.spec, '$.share') as share,
+                    coalesce(json_extract(j.spec, '$.share'), 'default') as share,
                     j.begun_at + j.time_limit_seconds * 1000 as ends_by,
                     (select json_group_array(card) from cards where cards.instance_id = r.instance_id) as cards
              from reservations as r join instances as i on i.id = r.instance_id
@@ -121,7 +125,7 @@ impl Store {
     /// its status says: a command may end while its user asks for it to be started anew.
     pub(crate) async fn waiting_instances(&self) -> Result<Vec<Waiting>, StoreError> {
         let rows = sqlx::query(
-            "select i.id, i.generation, i.spec, i.priority, i.queued_at, i.job_id,
+            "select i.id, i.name, i.generation, i.cluster, i.pool, i.spec, i.priority, i.queued_at, i.job_id,
                     users.name as user_name, groups.name as group_name
              from instances as i join users on users.id = i.user_id join groups on groups.id = users.group_id
              where i.goal = 'running' and json_extract(i.status, '$.state') in ('waiting', 'pulling', 'starting')
@@ -182,13 +186,7 @@ impl Store {
     }
 
     pub(crate) async fn quota(&self, owner: QuotaOwner) -> Result<Option<queue::Allowance>, StoreError> {
-        let (word, id) = owner.words();
-        let row = sqlx::query("select limits, raised from quotas where owner = ? and id = ?")
-            .bind(word)
-            .bind(id)
-            .fetch_optional(&self.pool)
-            .await?;
-        row.as_ref().map(allowance).transpose()
+        quota(&mut *self.pool.acquire().await?, owner).await
     }
 
     pub(crate) async fn set_quota(
@@ -211,6 +209,19 @@ impl Store {
         change.commit().await?;
         Ok(())
     }
+}
+
+pub(super) async fn quota(
+    connection: &mut SqliteConnection,
+    owner: QuotaOwner,
+) -> Result<Option<queue::Allowance>, StoreError> {
+    let (word, id) = owner.words();
+    let row = sqlx::query("select limits, raised from quotas where owner = ? and id = ?")
+        .bind(word)
+        .bind(id)
+        .fetch_optional(connection)
+        .await?;
+    row.as_ref().map(allowance).transpose()
 }
 
 /// Writes down what an instance holds. A card that somebody has is [`StoreError::Taken`].
@@ -250,7 +261,7 @@ pub(super) async fn release(change: &mut SqliteConnection, id: &InstanceId) -> R
 }
 
 impl QuotaOwner {
-    fn words(self) -> (&'static str, i64) {
+    pub(super) fn words(self) -> (&'static str, i64) {
         match self {
             Self::User(id) => ("user", id.0),
             Self::Group(id) => ("group", id.0),
@@ -266,6 +277,11 @@ impl QuotaOwner {
 )]
 pub(crate) fn milli(cpus: f64) -> u64 {
     (cpus * 1000.0).round().max(0.0) as u64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody has so many processors")]
+pub(crate) fn cpus(milli: u64) -> f64 {
+    milli as f64 / 1000.0
 }
 
 fn allowance(row: &SqliteRow) -> Result<queue::Allowance, StoreError> {
@@ -284,6 +300,7 @@ fn reservation(row: &SqliteRow) -> Result<Reservation, StoreError> {
         user: row.try_get("user_name")?,
         group: row.try_get("group_name")?,
         share: row.try_get("share")?,
+        cluster: row.try_get("cluster")?,
         taken_at: time(row.try_get("taken_at")?)?,
         ends_by: row.try_get::<Option<i64>, _>("ends_by")?.map(time).transpose()?,
         held: Held {
@@ -300,9 +317,12 @@ fn reservation(row: &SqliteRow) -> Result<Reservation, StoreError> {
 fn waiting(row: &SqliteRow) -> Result<Waiting, StoreError> {
     Ok(Waiting {
         id: readable(row.try_get::<&str, _>("id")?.parse())?,
+        name: row.try_get("name")?,
         generation: row.try_get::<i64, _>("generation")?.cast_unsigned(),
         user: row.try_get("user_name")?,
         group: row.try_get("group_name")?,
+        cluster: row.try_get("cluster")?,
+        pool: row.try_get("pool")?,
         spec: readable(serde_json::from_str(row.try_get("spec")?))?,
         priority: u8::try_from(row.try_get::<i64, _>("priority")?).unwrap_or(u8::MAX),
         queued_at: time(row.try_get("queued_at")?)?,

@@ -84,18 +84,10 @@ impl Store {
         name: &SecretName,
         line: &Line,
     ) -> Result<bool, StoreError> {
-        let mut change = self.change().await?;
-        let done = sqlx::query("delete from secrets where user_id is ? and name = ?")
+        let delete = sqlx::query("delete from secrets where user_id is ? and name = ?")
             .bind(owner.map(|owner| owner.0))
-            .bind(name.as_str())
-            .execute(&mut *change)
-            .await?;
-        if done.rows_affected() == 0 {
-            return Ok(false);
-        }
-        audit::append(&mut change, line).await?;
-        change.commit().await?;
-        Ok(true)
+            .bind(name.as_str());
+        self.audited(delete, line).await
     }
 }
 

@@ -117,18 +117,9 @@ impl Store {
         id: &SshKeyId,
         line: &Line,
     ) -> Result<bool, StoreError> {
-        let mut change = self.change().await?;
-        let done = sqlx::query("delete from ssh_keys where user_id = ? and id = ?")
-            .bind(user.0)
-            .bind(id.as_str())
-            .execute(&mut *change)
-            .await?;
-        if done.rows_affected() == 0 {
-            return Ok(false);
-        }
-        audit::append(&mut change, line).await?;
-        change.commit().await?;
-        Ok(true)
+        let delete =
+            sqlx::query("delete from ssh_keys where user_id = ? and id = ?").bind(user.0).bind(id.as_str());
+        self.audited(delete, line).await
     }
 }
 

@@ -7,7 +7,9 @@ use gateway_api::{
 };
 use sqlx::{Connection as _, SqliteConnection};
 
-use super::{GroupId, Held, Line, NewInstance, NewUser, Settled, Store, StoreError, UserChange};
+use super::{
+    GroupId, Held, InstanceRow, Line, NewInstance, NewUser, Settled, Store, StoreError, UserChange, Whose,
+};
 
 /// A store as version 0.1.0 left it.
 const FIRST_RELEASE: &str = r#"
@@ -66,7 +68,7 @@ async fn a_store_of_the_first_release_is_found_whole() {
     let (alice, hash) = store.user_to_verify(&name("alice")).await.unwrap().unwrap();
     assert_eq!((hash.as_str(), alice.home.as_str(), alice.group.as_str()), ("hash-7", "alice", "default"));
     assert_eq!(store.session_user(&[7]).await.unwrap().unwrap().id, alice.id);
-    let instances = store.instances_of(alice.id).await.unwrap();
+    let instances = store.shown_instances(Whose::User(alice.id), None, None).await.unwrap();
     assert_eq!(instances.len(), 1);
     assert_eq!((instances[0].name.as_str(), instances[0].generation), ("Train_1", 3));
     assert_eq!((instances[0].spec.user.as_str(), instances[0].spec.env["A"].as_str()), ("alice", "1"));
@@ -75,6 +77,65 @@ async fn a_store_of_the_first_release_is_found_whole() {
     let orphan = sqlx::query("insert into sessions values (x'09', 99, 0, 0)").execute(&store.pool).await;
     assert!(orphan.is_err(), "sessions still refer to users");
     assert!(matches!(add(&store, "alice", Role::User).await, Err(StoreError::Taken)));
+}
+
+#[tokio::test]
+async fn a_page_of_instances_is_found_without_looking_at_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("store.db")).await.unwrap();
+    let mut ids = Vec::new();
+    for user in ["root", "alice", "bob"] {
+        add(&store, user, Role::User).await.unwrap();
+        ids.push(store.user_by_name(&name(user)).await.unwrap().unwrap());
+    }
+    sqlx::query(
+        "with recursive n (i) as (select 1 union all select i + 1 from n where i < 10000)
+         insert into instances (id, user_id, name, slug, spec, goal, generation, status, created_at)
+         select printf('ins_%032x', i), case i % 100 when 0 then ?2 else ?1 end, 'n' || i, 'n' || i,
+                '{\"user\":\"u\",\"hostname\":\"h\",\"image\":\"i\",\"cpus\":1.0,\"memory_bytes\":1,\"shm_bytes\":1,\"gpus\":0,\"command\":[],\"env\":{}}',
+                'stopped', 1, '{\"state\":\"stopped\"}', 0 from n",
+    )
+    .bind(ids[0].id.0)
+    .bind(ids[1].id.0)
+    .execute(&store.pool)
+    .await
+    .unwrap();
+    let group = ids[0].group_id;
+    for (whose, count) in [
+        (Whose::User(ids[1].id), 100),
+        (Whose::User(ids[2].id), 0),
+        (Whose::Group(group), 10_000),
+        (Whose::Everyones, 10_000),
+    ] {
+        let all = store.shown_instances(whose, None, None).await.unwrap();
+        assert_eq!(all.len(), count, "{whose:?}");
+        let mut paged: Vec<InstanceRow> = Vec::new();
+        loop {
+            let after = paged.last().map(|row| row.id.clone());
+            let page = store.shown_instances(whose, after.as_ref(), Some(70)).await.unwrap();
+            let is_last = page.len() < 70;
+            paged.extend(page);
+            if is_last {
+                break;
+            }
+        }
+        let id = |row: &InstanceRow| row.id.to_string();
+        assert!(paged.iter().map(id).eq(all.iter().map(id)), "{whose:?}");
+        assert!(paged.is_sorted_by(|one, next| one.id > next.id), "the newest first");
+    }
+    for (index, with) in [("instances_shown_by_user", "user_id = 1 and "), ("instances_shown", "")] {
+        let question = format!(
+            "explain query plan select * from instances where {with}job_id is null and id < 'x' order by id desc"
+        );
+        let plan: Vec<String> = sqlx::query(sqlx::AssertSqlSafe(question))
+            .fetch_all(&store.pool)
+            .await
+            .unwrap()
+            .iter()
+            .map(|row| sqlx::Row::get(row, "detail"))
+            .collect();
+        assert!(plan.len() == 1 && plan[0].contains(&format!("USING INDEX {index} (")), "{plan:?}");
+    }
 }
 
 #[tokio::test]
@@ -88,7 +149,7 @@ async fn somebody_can_always_administer() {
     for change in [demote, disable] {
         assert!(matches!(store.change_user(root.id, change, &line()).await, Err(StoreError::LastAdmin)));
     }
-    let removed = store.remove_user(root.id, &Status::Stopping, &line()).await;
+    let removed = store.remove_user(root.id, &Status::STOPPING, &line()).await;
     assert!(matches!(removed, Err(StoreError::LastAdmin)));
     let lines = store.audit_page(&AuditQuery::default(), 10).await.unwrap();
     assert_eq!(lines.len(), 1, "what was refused is not written as done");
@@ -105,13 +166,13 @@ async fn a_removed_user_can_come_back_and_a_purged_one_leaves_no_files_to_the_ne
     let alice = store.user_by_name(&name("alice")).await.unwrap().unwrap();
     store.add_session(&[1], alice.id, std::time::Duration::from_hours(1), &line()).await.unwrap();
     assert!(store.still_opens(&[1]).await.unwrap());
-    store.remove_user(alice.id, &Status::Stopping, &line()).await.unwrap();
+    store.remove_user(alice.id, &Status::STOPPING, &line()).await.unwrap();
     assert!(!store.still_opens(&[1]).await.unwrap());
     assert!(matches!(add(&store, "alice", Role::User).await, Err(StoreError::Taken)));
     assert!(store.restore_user(alice.id, &line()).await.unwrap());
     assert!(!store.restore_user(alice.id, &line()).await.unwrap(), "not removed any more");
-    store.remove_user(alice.id, &Status::Stopping, &line()).await.unwrap();
-    assert!(store.purge_user(alice.id, &Status::Deleting, &line()).await.unwrap());
+    store.remove_user(alice.id, &Status::STOPPING, &line()).await.unwrap();
+    assert!(store.purge_user(alice.id, &Status::DELETING, &line()).await.unwrap());
     assert!(!store.restore_user(alice.id, &line()).await.unwrap());
     add(&store, "alice", Role::User).await.unwrap();
     let next = store.user_by_name(&name("alice")).await.unwrap().unwrap();
@@ -156,6 +217,8 @@ async fn what_is_to_run_holds_a_place_or_waits_for_one() {
         user: root.id,
         name: &train,
         slug: &slug,
+        cluster: "default",
+        pool: None,
         spec: &spec,
         status: &waits,
         auto_start: false,
@@ -171,9 +234,18 @@ async fn what_is_to_run_holds_a_place_or_waits_for_one() {
     };
     assert!(store.reserve_instance(&id, 1, &held, &Status::Starting).await.unwrap());
     let ended = Settled { status: &Status::Succeeded, is_over: true, end: None };
+    let steps = async || {
+        let row = store.instance(&id).await.unwrap().unwrap();
+        row.start_times.into_keys().collect::<Vec<_>>()
+    };
     assert!(store.settle(&id, 1, &ended).await.unwrap());
+    assert_eq!(steps().await, ["starting", "succeeded", "waiting"]);
     assert!(store.set_goal(&id, 1, Goal::Running, &Status::Starting, &line()).await.unwrap());
-    assert!(store.generations().await.unwrap().is_empty(), "the cluster is told of what has a place");
+    assert_eq!(steps().await, ["starting"], "the clocks of a new start begin anew");
+    assert!(
+        store.generations("default").await.unwrap().is_empty(),
+        "the cluster is told of what has a place"
+    );
     let waiting = store.waiting_instances().await.unwrap();
     assert_eq!(waiting.iter().map(|one| (&one.id, one.generation)).collect::<Vec<_>>(), [(&id, 2)]);
 }

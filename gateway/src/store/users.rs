@@ -3,7 +3,7 @@
 //! A user who is removed stays in the table: first because they can be restored, then because their `home` must never
 //! become somebody else's. Once `purged_at` is set nobody finds them by name any more.
 
-use gateway_api::{GroupName, UserName, WorkspaceName, session::Role};
+use gateway_api::{GroupName, UserName, WorkspaceName, session::Role, words::Language};
 use jiff::Timestamp;
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
@@ -30,6 +30,8 @@ pub(crate) struct User {
     /// The key of the user's storage.
     pub(crate) home: String,
     pub(crate) must_change_password: bool,
+    /// The one that they have chosen, if any.
+    pub(crate) language: Option<Language>,
     pub(crate) created_at: Timestamp,
     pub(crate) disabled_at: Option<Timestamp>,
     pub(crate) removed_at: Option<Timestamp>,
@@ -64,7 +66,7 @@ macro_rules! select {
     ($more:literal, $rest:literal) => {
         concat!(
             "select users.id, users.name, role, group_id, home, must_change_password, users.created_at, disabled_at,
-                    removed_at, groups.name as group_name",
+                    removed_at, language, groups.name as group_name",
             $more,
             " from users join groups on groups.id = users.group_id ",
             $rest
@@ -192,6 +194,19 @@ impl Store {
         Ok(())
     }
 
+    /// Sets the language that a user has chosen.
+    pub(crate) async fn set_language(
+        &self,
+        user: UserId,
+        language: Option<Language>,
+        line: &Line,
+    ) -> Result<(), StoreError> {
+        let set = sqlx::query("update users set language = ? where id = ?")
+            .bind(language.map(Language::tag))
+            .bind(user.0);
+        self.audited(set, line).await.map(|_| ())
+    }
+
     /// Changes a user. Being disabled ends sessions and tokens. [`StoreError::LastAdmin`]: nothing was changed.
     pub(crate) async fn change_user(
         &self,
@@ -269,20 +284,12 @@ impl Store {
 
     /// Brings a removed user back. `false`: it is too late, or they were not removed.
     pub(crate) async fn restore_user(&self, user: UserId, line: &Line) -> Result<bool, StoreError> {
-        let mut change = self.change().await?;
-        let done = sqlx::query(
+        let restore = sqlx::query(
             "update users set removed_at = null
              where id = ? and removed_at is not null and purged_at is null",
         )
-        .bind(user.0)
-        .execute(&mut *change)
-        .await?;
-        if done.rows_affected() == 0 {
-            return Ok(false);
-        }
-        audit::append(&mut change, line).await?;
-        change.commit().await?;
-        Ok(true)
+        .bind(user.0);
+        self.audited(restore, line).await
     }
 
     /// Gives up a removed user: their instances are to be deleted, their name is free, their files stay.
@@ -376,6 +383,7 @@ pub(super) fn user(row: &SqliteRow) -> Result<User, StoreError> {
         group: readable(row.try_get::<&str, _>("group_name")?.parse())?,
         home: row.try_get("home")?,
         must_change_password: row.try_get("must_change_password")?,
+        language: row.try_get::<Option<&str>, _>("language")?.and_then(Language::named),
         created_at: time(row.try_get("created_at")?)?,
         disabled_at: moment("disabled_at")?,
         removed_at: moment("removed_at")?,

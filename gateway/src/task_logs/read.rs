@@ -15,10 +15,16 @@ use super::{MARK_BYTES, TaskLogs};
 use crate::{app::App, error::Error};
 
 const PIECE: usize = 64 << 10;
+/// The same where lines are only counted.
+const COUNT_PIECE: usize = 1 << 20;
 /// How often a reader looks whether there is more, whatever it is told.
 const LOOK: Duration = Duration::from_secs(1);
 /// The longest line that is searched as one.
 const LINE_MAX: usize = 1 << 20;
+
+/// What of a log is repeated where it is said that a job failed.
+const LAST_LINES: u64 = 10;
+const LAST_BYTES: u64 = 2 << 10;
 
 /// Which part of a log.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +35,15 @@ pub(crate) struct Part {
     pub(crate) since: Option<Timestamp>,
     /// Only lines that hold this.
     pub(crate) grep: Option<String>,
+    /// Only these, whatever `tail` and `since` say.
+    pub(crate) lines: Option<Lines>,
+}
+
+/// Lines by their numbers, the first of which is 1. Where there are not as many, the last ones.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lines {
+    pub(crate) from: u64,
+    pub(crate) count: u64,
 }
 
 /// A log that is being read.
@@ -37,6 +52,10 @@ pub(crate) struct Reader {
     task: InstanceId,
     file: Option<File>,
     at: u64,
+    /// Where the part ends that is asked for.
+    end: Option<u64>,
+    /// The number of the first line, where lines were asked for by number.
+    first_line: Option<u64>,
     grep: Option<Search>,
     grown: watch::Receiver<u64>,
 }
@@ -52,8 +71,14 @@ impl TaskLogs {
     pub(crate) async fn reader(&self, task: &InstanceId, part: Part) -> Result<Reader, Error> {
         let grown = self.watch(task);
         let mut file = self.open(task).await.map_err(Error::internal)?;
+        let (mut end, mut first_line) = (None, part.lines.map(|_| 1));
         let at = match &mut file {
             None => 0,
+            Some(file) if let Some(lines) = part.lines => {
+                let span = span_of(file, lines).await.map_err(Error::internal)?;
+                (end, first_line) = (Some(span.end), Some(span.first));
+                span.start
+            }
             Some(file) => {
                 let since = match part.since {
                     Some(since) => self.length_at(task, since).await.map_err(Error::internal)?,
@@ -66,7 +91,19 @@ impl TaskLogs {
             }
         };
         let grep = part.grep.map(|what| Search { what: what.into_bytes(), line: Vec::new() });
-        Ok(Reader { task: task.clone(), file, at, grep, grown })
+        Ok(Reader { task: task.clone(), file, at, end, first_line, grep, grown })
+    }
+
+    /// The last lines that say something, as text of a bounded length.
+    pub(crate) async fn last_lines(&self, task: &InstanceId) -> std::io::Result<Vec<String>> {
+        let Some(mut file) = self.open(task).await? else { return Ok(Vec::new()) };
+        let length = file.metadata().await?.len();
+        let from = start_of_last(&mut file, LAST_LINES).await?.max(length.saturating_sub(LAST_BYTES));
+        file.seek(SeekFrom::Start(from)).await?;
+        let mut bytes = Vec::new();
+        file.take(LAST_BYTES).read_to_end(&mut bytes).await?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text.lines().map(plain).filter(|line| !line.trim().is_empty()).collect())
     }
 
     /// How long the log was at that time.
@@ -85,6 +122,20 @@ impl TaskLogs {
             None => Ok(tokio::fs::metadata(self.path(task, "log")).await.map_or(0, |file| file.len())),
         }
     }
+}
+
+/// A line without what colours it or moves the cursor.
+fn plain(line: &str) -> String {
+    let mut letters = line.chars();
+    let mut plain = String::new();
+    while let Some(letter) = letters.next() {
+        if letter == '\x1b' && letters.next() == Some('[') {
+            let _ends_it = letters.find(char::is_ascii_alphabetic);
+        } else if !letter.is_control() {
+            plain.push(letter);
+        }
+    }
+    plain
 }
 
 fn half(bytes: &[u8]) -> [u8; 8] {
@@ -118,7 +169,58 @@ async fn start_of_last(file: &mut File, lines: u64) -> std::io::Result<u64> {
     Ok(if lines == 0 { length } else { 0 })
 }
 
+/// Where some lines are in a file.
+struct Span {
+    first: u64,
+    start: u64,
+    end: u64,
+}
+
+/// Finds lines by reading all that is before them: a log has no index, and a piece of it at a time is in memory.
+async fn span_of(file: &mut File, lines: Lines) -> std::io::Result<Span> {
+    let past = lines.from.saturating_add(lines.count);
+    let mut start = (lines.from <= 1).then_some(0);
+    // `line` is the one that begins at `begin`, or goes on where the next piece begins.
+    let (mut at, mut line, mut begin) = (0, 1, 0);
+    let mut piece = vec![0; COUNT_PIECE];
+    file.seek(SeekFrom::Start(0)).await?;
+    loop {
+        let count = file.read(&mut piece).await?;
+        if count == 0 {
+            break;
+        }
+        for offset in memchr::memchr_iter(b'\n', &piece[..count]) {
+            begin = at + offset as u64 + 1;
+            line += 1;
+            if line == lines.from {
+                start = Some(begin);
+            }
+            if let Some(start) = start
+                && line >= past
+            {
+                return Ok(Span { first: lines.from.max(1), start, end: begin });
+            }
+        }
+        at += count as u64;
+    }
+    // The last one may still be without its end, or not have begun.
+    let last = if begin < at { line } else { line - 1 };
+    Ok(match start {
+        Some(start) if start < at => Span { first: lines.from.max(1), start, end: at },
+        _ => Span {
+            first: (last + 1).saturating_sub(lines.count).max(1),
+            start: start_of_last(file, lines.count).await?,
+            end: at,
+        },
+    })
+}
+
 impl Reader {
+    /// The number of the first line, where lines were asked for by number.
+    pub(crate) fn first_line(&self) -> Option<u64> {
+        self.first_line
+    }
+
     /// The next piece of what is there; `None` at its end.
     pub(crate) async fn next(&mut self, app: &App) -> Result<Option<Bytes>, Error> {
         loop {
@@ -162,7 +264,8 @@ impl Reader {
         }
         let Some(file) = &mut self.file else { return Ok(None) };
         file.seek(SeekFrom::Start(self.at)).await?;
-        let mut piece = vec![0; PIECE];
+        let left = self.end.map_or(u64::MAX, |end| end.saturating_sub(self.at));
+        let mut piece = vec![0; usize::try_from(left).unwrap_or(PIECE).min(PIECE)];
         let count = file.read(&mut piece).await?;
         piece.truncate(count);
         self.at += count as u64;
@@ -170,23 +273,31 @@ impl Reader {
     }
 }
 
+/// Whether `what` stands in a line.
+pub(crate) fn holds(line: &[u8], what: &[u8]) -> bool {
+    memchr::memmem::find(line, what).is_some()
+}
+
 impl Search {
     /// The lines that end in this piece and hold what is looked for.
     fn feed(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut found = Vec::new();
-        for part in piece.split_inclusive(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(part);
-            if part.ends_with(b"\n") || self.line.len() > LINE_MAX {
-                found.extend(self.rest().unwrap_or_default());
-            }
+        let mut begin = 0;
+        for end in memchr::memchr_iter(b'\n', piece) {
+            self.line.extend_from_slice(&piece[begin..=end]);
+            found.extend(self.rest().unwrap_or_default());
+            begin = end + 1;
+        }
+        self.line.extend_from_slice(&piece[begin..]);
+        if self.line.len() > LINE_MAX {
+            found.extend(self.rest().unwrap_or_default());
         }
         found
     }
 
     fn rest(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.line);
-        let holds = self.what.is_empty() || line.windows(self.what.len()).any(|part| part == self.what);
-        (holds && !line.is_empty()).then_some(line)
+        (holds(&line, &self.what) && !line.is_empty()).then_some(line)
     }
 }
 
@@ -215,6 +326,45 @@ mod tests {
         std::fs::write(&path, &long).unwrap();
         let at = start_of_last(&mut File::open(&path).await.unwrap(), 50_000).await.unwrap();
         assert!(long[usize::try_from(at).unwrap()..].starts_with("50000\n"));
+    }
+
+    #[tokio::test]
+    async fn lines_are_found_by_their_numbers() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        for (text, from, count, first, expected) in [
+            ("", 1, 3, 1, ""),
+            ("", 9, 3, 1, ""),
+            ("one\ntwo\nthree\n", 1, 2, 1, "one\ntwo\n"),
+            ("one\ntwo\nthree\n", 0, 1, 1, "one\n"),
+            ("one\ntwo\nthree\n", 2, 1, 2, "two\n"),
+            ("one\ntwo\nthree\n", 2, 9, 2, "two\nthree\n"),
+            ("one\ntwo\nthree", 3, 9, 3, "three"),
+            ("one\n\n\nfour\n", 2, 2, 2, "\n\n"),
+            ("one\ntwo\nthree\n", 4, 2, 2, "two\nthree\n"),
+            ("one\ntwo\nthree", 99, 2, 2, "two\nthree"),
+            ("one\ntwo\n", 99, 5, 1, "one\ntwo\n"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let mut file = File::open(&path).await.unwrap();
+            let span = span_of(&mut file, Lines { from, count }).await.unwrap();
+            let part = &text[usize::try_from(span.start).unwrap()..usize::try_from(span.end).unwrap()];
+            assert_eq!((span.first, part), (first, expected), "{count} from {from} of {text:?}");
+        }
+        let long = (1..=500_000).map(|n| n.to_string()).collect::<Vec<_>>().join("\n") + "\n";
+        std::fs::write(&path, &long).unwrap();
+        let mut file = File::open(&path).await.unwrap();
+        for (from, first) in [(400_000, 400_000), (600_000, 499_998)] {
+            let span = span_of(&mut file, Lines { from, count: 3 }).await.unwrap();
+            let part = &long[usize::try_from(span.start).unwrap()..usize::try_from(span.end).unwrap()];
+            assert_eq!((span.first, part.lines().count()), (first, 3));
+            assert!(part.starts_with(&format!("{first}\n")), "{part}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_repeated_without_its_colours() {
+        assert_eq!(plain("\x1b[1;31mred\x1b[0m and\x07 plain\x1b"), "red and plain");
     }
 
     #[test]

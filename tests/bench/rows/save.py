@@ -96,7 +96,7 @@ def by_berth(lab, change):
 
 
 def by_docker(lab, change):
-    registry = lab.berth().registry_address
+    registry, login = lab.berth().registry_address, lab.berth().docker_login()
     container = run(DOCKER, "run", "-d", IMAGE, "sleep", "inf").decode().strip()
     made = []
 
@@ -105,7 +105,7 @@ def by_docker(lab, change):
         begun = time.monotonic()
         run(DOCKER, "commit", container, image)
         made.append(image)
-        run(DOCKER, "push", "-q", image)
+        run(DOCKER, "--config", login, "push", "-q", image)
         return time.monotonic() - begun
 
     try:

@@ -86,7 +86,7 @@ def ws_idle(lab):
 
     makers = {"nginx": peers.nginx, "haproxy": peers.haproxy, "chp": peers.configurable_http_proxy}
     with targets(lab) as found:
-        for count in (1000, 8000):
+        for count in (1000, 4000):
             measured = {"berth": lambda count=count: berth_idle(count)}
             for name, make in makers.items():
                 measured[name] = lambda make=make, count=count: peer_idle(make, count)
@@ -97,3 +97,21 @@ def ws_idle(lab):
                 rounds_max=3 if count == 1000 else 1,
                 warm_up=False,
             )
+
+
+@row("ws-soak", "2,000 idle WebSockets and 200 that say something each second, for half an hour with FULL=1")
+def ws_soak(lab):
+    seconds = 1800 if lab.full else 60
+
+    def soak(target):
+        said = json.loads(run(*client("soak", target, "--idle", 2000, "--active", 200, "--seconds", seconds), timeout=seconds + 300))
+        return {"dropped": said["dropped"], "p99": said["p99_us"] / 1e6}
+
+    with targets(lab) as found:
+        yield Case(
+            f"{seconds} s",
+            {"berth": lambda: soak(found["berth"])},
+            [Goal("dropped", at_most=0, worst=True)],
+            rounds_max=1,
+            warm_up=False,
+        )

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::{Listed, command, listed_by, local_image, output_of};
-use crate::{LIMIT, OrFail as _, Program, wait_until};
+use crate::{LIMIT, OrFail as _, Program, SmallDisk, wait_until};
 
 /// The first process in there. It does nothing but reap.
 const INIT: &str = "while :; do sleep 1000 & wait; done";
@@ -25,13 +25,34 @@ pub struct PrivateEngine {
     first: Pid,
     /// `nsenter`, whose only child is dockerd.
     daemon: Option<Program>,
+    disk: Option<SmallDisk>,
     directory: TempDir,
+    arguments: &'static [&'static str],
 }
 
 impl PrivateEngine {
     /// Starts an engine that has no images.
     pub async fn start() -> Self {
-        let directory = tempfile::Builder::new().prefix("berth-engine-").tempdir_in("/tmp");
+        Self::start_with(&[]).await
+    }
+
+    /// With more arguments for dockerd.
+    pub async fn start_with(arguments: &'static [&'static str]) -> Self {
+        Self::start_in(directory(), None, arguments).await
+    }
+
+    /// The same, with all that it has on a disk of its own, this large.
+    pub async fn start_on_disk(bytes: u64) -> Self {
+        let directory = directory();
+        let disk = SmallDisk::mount(directory.path().join("data"), bytes);
+        Self::start_in(directory, Some(disk), &[]).await
+    }
+
+    async fn start_in(
+        directory: TempDir,
+        disk: Option<SmallDisk>,
+        arguments: &'static [&'static str],
+    ) -> Self {
         // Whatever becomes of this process, its engine does not outlive it.
         let mut holder = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"])
@@ -45,8 +66,7 @@ impl PrivateEngine {
             only_child(holder.id()).filter(|pid| runs(*pid, "sh"))
         })
         .await;
-        let directory = directory.or_fail("make a directory for an engine");
-        let mut engine = Self { holder, first, daemon: None, directory };
+        let mut engine = Self { holder, first, daemon: None, disk, directory, arguments };
         engine.start_daemon().await;
         engine
     }
@@ -62,6 +82,7 @@ impl PrivateEngine {
         nsenter.arg("--pidfile").arg(within.join("pid")).arg("--host").arg(self.host());
         // Should the machine have a containerd of its own, then not among what others keep there.
         nsenter.args(["--containerd-namespace", &self.namespace()]);
+        nsenter.args(self.arguments);
         let daemon = self.daemon.insert(Program::start("dockerd", nsenter, within));
         let host = format!("unix://{}", within.join("docker.sock").display());
         wait_until("dockerd answers", LIMIT, async || {
@@ -79,6 +100,12 @@ impl PrivateEngine {
         kill_process(dockerd, Signal::KILL).or_fail("kill dockerd");
         // And `nsenter`, which waits for it.
         daemon.kill();
+    }
+
+    /// The disk that it has to itself.
+    #[track_caller]
+    pub fn disk(&self) -> &SmallDisk {
+        self.disk.as_ref().or_fail("have an engine with a disk of its own")
     }
 
     /// Where it listens.
@@ -147,6 +174,11 @@ impl Drop for PrivateEngine {
         let _ = kill_process(self.first, Signal::KILL);
         let _ = self.holder.wait();
     }
+}
+
+fn directory() -> TempDir {
+    let made = tempfile::Builder::new().prefix("berth-engine-").tempdir_in("/tmp");
+    made.or_fail("make a directory for an engine")
 }
 
 fn only_child(parent: u32) -> Option<Pid> {

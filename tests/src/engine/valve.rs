@@ -43,6 +43,8 @@ struct Now {
     held: usize,
     /// Answers that were nonsense.
     nonsense: usize,
+    /// A container whose last run the engine seems to hold on to.
+    clings_to: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +61,7 @@ impl Valve {
     pub fn new(engine: &Path) -> Self {
         let directory = tempfile::Builder::new().prefix("berth-valve-").tempdir_in("/tmp");
         let directory = directory.or_fail("make a directory");
-        let now = Now { mode: Mode::Open, held: 0, nonsense: 0 };
+        let now = Now { mode: Mode::Open, held: 0, nonsense: 0, clings_to: None };
         let shared =
             Arc::new(Shared { engine: engine.to_owned(), now: Mutex::new(now), changed: Condvar::new() });
         let valve = Self { shared: Arc::clone(&shared), directory };
@@ -86,6 +88,11 @@ impl Valve {
     /// Every request gets an answer that makes no sense.
     pub fn talk_nonsense(&self) {
         self.turn(Mode::Nonsense);
+    }
+
+    /// The engine says of this container's starts what one says that has missed the end of its last run.
+    pub fn cling_to(&self, container: &str) {
+        self.shared.now().clings_to = Some(container.to_owned());
     }
 
     /// All is well again.
@@ -141,6 +148,18 @@ impl Shared {
         }
         now.mode
     }
+
+    /// The answer to a start of the container that it clings to.
+    fn refusal(&self, request: &[u8]) -> Option<String> {
+        let container = self.now().clings_to.clone()?;
+        let line = String::from_utf8_lossy(request.split(|byte| *byte == b'\r').next()?);
+        if !line.contains(&format!("/containers/{container}/start")) {
+            return None;
+        }
+        let said = format!(r#"{{"message":"task {container}: already exists"}}"#);
+        let head = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json";
+        Some(format!("{head}\r\nContent-Length: {}\r\n\r\n{said}", said.len()))
+    }
 }
 
 fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
@@ -162,7 +181,12 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
 fn carry(mut from: UnixStream, mut to: UnixStream, shared: &Shared, is_request: bool) {
     let mut bytes = [0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut bytes) {
-        match shared.pass(is_request) {
+        let mode = shared.pass(is_request);
+        if is_request && let Some(refusal) = shared.refusal(&bytes[..read]) {
+            let _ = from.write_all(refusal.as_bytes());
+            continue;
+        }
+        match mode {
             Mode::Open | Mode::Hung | Mode::Slow(_) => {
                 if to.write_all(&bytes[..read]).is_err() {
                     break;

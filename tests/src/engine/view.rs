@@ -35,6 +35,19 @@ impl EngineView {
         found.lines().map(str::to_owned).collect()
     }
 
+    /// The bridges of these networks.
+    #[track_caller]
+    pub fn bridges(&self) -> Vec<String> {
+        let found = output_of(self.docker().args(["network", "ls", "--quiet", "--filter", &self.label()]));
+        if found.is_empty() {
+            return Vec::new();
+        }
+        let format = "{{index .Options \"com.docker.network.bridge.name\"}}";
+        let mut inspect = self.docker();
+        let bridges = output_of(inspect.args(["network", "inspect", "--format", format]).args(found.lines()));
+        bridges.lines().map(str::to_owned).collect()
+    }
+
     #[track_caller]
     pub fn taken(&self) -> Taken {
         let running = output_of(self.docker().args(["ps", "--quiet", "--filter", &self.label()]));

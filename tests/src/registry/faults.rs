@@ -30,6 +30,8 @@ pub enum Fault {
     Hold,
     /// Each piece of what is sent takes this long.
     Slow(Duration),
+    /// Those for layers do not reach the registry, until something else is to be done.
+    KeepLayers,
 }
 
 /// A proxy before a registry.
@@ -134,6 +136,10 @@ impl Shared {
             // Until it has been read: a reset would take the answer away.
             return io::copy(&mut client, &mut io::sink()).map(drop);
         }
+        if fault == Some(Fault::KeepLayers) && head.contains("/blobs/") {
+            let kept = |now: &mut Now| matches!(now.fault, Some((_, Fault::KeepLayers, _)));
+            drop(self.changed.wait_while(self.now(), kept));
+        }
         let mut registry = TcpStream::connect(&self.registry)?;
         let head = head.replacen("\r\n", "\r\nConnection: close\r\n", 1);
         registry.write_all(head.as_bytes())?;
@@ -170,7 +176,7 @@ impl Shared {
                     drop(self.changed.wait_while(self.now(), held));
                 }
                 Some(Fault::Slow(pause)) => thread::sleep(pause),
-                Some(Fault::Answer(..) | Fault::Cut(_)) | None => {}
+                Some(Fault::Answer(..) | Fault::Cut(_) | Fault::KeepLayers) | None => {}
             }
             registry.write_all(&piece[..length.min(left)])?;
             left = left.saturating_sub(length);

@@ -73,6 +73,22 @@ export function dataOf<T>(answer: { data?: T; response: Response }): T {
   return answer.data
 }
 
+/** As many as a gateway gives at once. */
+const PAGE = 1000
+
+/** A whole list, page after page. */
+export async function allPages<T extends { id: string }>(
+  page: (query: { limit: number; after?: string }) => Promise<{ items: T[] }>,
+): Promise<T[]> {
+  const found: T[] = []
+  for (;;) {
+    const after = found.at(-1)?.id
+    const { items } = await page({ limit: PAGE, ...(after && { after }) })
+    found.push(...items)
+    if (items.length < PAGE) return found
+  }
+}
+
 /** The address of a WebSocket on the console's own origin. */
 export function socketAddress(path: string): string {
   const address = new URL(path, window.location.href)

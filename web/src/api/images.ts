@@ -3,8 +3,9 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
 import { api, dataOf } from './client'
+import { readAgain, readAgainIfUnderWay } from './read-again'
 import { imagesQuery } from './site'
-import type { ChangeImage, Changes, Image, SaveInstance } from './types'
+import type { ChangeImage, Changes, Image, Recipe, SaveInstance } from './types'
 
 /** What a save would put into an image. Walking the files takes a while. */
 export function changesQuery(instance: string, exclude?: readonly string[]) {
@@ -40,8 +41,22 @@ export async function deleteImage(id: string): Promise<Image> {
   return dataOf(await api.DELETE('/api/v1/images/{image}', at(id)))
 }
 
+/** Goes on with a save that failed. */
+export async function retryImage(id: string): Promise<Image> {
+  return dataOf(await api.POST('/api/v1/images/{image}/retry', at(id)))
+}
+
+/** How an image like it could be made from its parent. */
+export function dockerfileQuery(id: string) {
+  return queryOptions({
+    queryKey: ['dockerfile', id],
+    queryFn: async ({ signal }): Promise<Recipe> =>
+      dataOf(await api.GET('/api/v1/images/{image}/dockerfile', { ...at(id), signal })),
+  })
+}
+
 export function refetchImages(cache: QueryClient): Promise<void> {
-  return cache.invalidateQueries({ queryKey: imagesQuery.queryKey })
+  return readAgain(cache, { queryKey: imagesQuery.queryKey })
 }
 
 /** A saved image is known by its id; one of the platform never changes by an event. */
@@ -52,8 +67,10 @@ export function imageChanged(cache: QueryClient, image: Image) {
   cache.setQueryData(imagesQuery.queryKey, (list) =>
     list?.map((other) => (other.saved?.id === id ? image : other)),
   )
+  readAgainIfUnderWay(cache, { queryKey: imagesQuery.queryKey })
 }
 
 export function imageDeleted(cache: QueryClient, id: string) {
   cache.setQueryData(imagesQuery.queryKey, (list) => list?.filter((image) => image.saved?.id !== id))
+  readAgainIfUnderWay(cache, { queryKey: imagesQuery.queryKey })
 }

@@ -2,8 +2,8 @@
 
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
-import { ApiError, api, dataOf } from './client'
-import { noteState } from './start-clock'
+import { allPages, ApiError, api, dataOf } from './client'
+import { readAgain, readAgainIfUnderWay } from './read-again'
 import type { CreateInstance, DryRun, Instance } from './types'
 
 /** What can be asked of an existing instance with one request. */
@@ -13,17 +13,21 @@ const ALL = ['instances'] as const
 const LIST = [...ALL, 'list'] as const
 const ONE = [...ALL, 'one'] as const
 
+function listed(all: boolean, signal: AbortSignal): Promise<Instance[]> {
+  return allPages(async (page) =>
+    dataOf(await api.GET('/api/v1/instances', { params: { query: { all, ...page } }, signal })),
+  )
+}
+
 export const instancesQuery = queryOptions({
   queryKey: LIST,
-  queryFn: async ({ signal }): Promise<Instance[]> =>
-    dataOf(await api.GET('/api/v1/instances', { signal })).items,
+  queryFn: ({ signal }) => listed(false, signal),
 })
 
 /** Those of everybody, as far as one oversees them. Events tell of them too. */
 export const everyonesInstancesQuery = queryOptions({
   queryKey: [...ALL, 'everyones'],
-  queryFn: async ({ signal }): Promise<Instance[]> =>
-    dataOf(await api.GET('/api/v1/instances', { params: { query: { all: true } }, signal })).items,
+  queryFn: ({ signal }) => listed(true, signal),
   refetchInterval: 10_000,
 })
 
@@ -37,9 +41,7 @@ export function instanceQuery(name: string) {
 }
 
 export async function createInstance(request: CreateInstance): Promise<Instance> {
-  const instance = dataOf(await api.POST('/api/v1/instances', { body: request }))
-  noteState(instance)
-  return instance
+  return dataOf(await api.POST('/api/v1/instances', { body: request }))
 }
 
 /** What would become of it; an error is what is wrong with it. */
@@ -70,26 +72,20 @@ export async function ask(request: Request, id: string): Promise<Instance> {
 }
 
 export function refetchInstances(cache: QueryClient): Promise<void> {
-  return cache.invalidateQueries({ queryKey: ALL })
-}
-
-/** A fetch that began before an event may end after it with older news: it is begun again. */
-function discardFetchesUnderWay(cache: QueryClient) {
-  if (cache.isFetching({ queryKey: ALL }) > 0) void refetchInstances(cache)
+  return readAgain(cache, { queryKey: ALL })
 }
 
 export function instanceChanged(cache: QueryClient, instance: Instance) {
-  noteState(instance)
   cache.setQueryData<Instance[]>(LIST, (list) => list && withInstance(list, instance))
   cache.setQueriesData<Instance>({ queryKey: ONE }, (one) => (one?.id === instance.id ? instance : one))
-  discardFetchesUnderWay(cache)
+  readAgainIfUnderWay(cache, { queryKey: ALL })
 }
 
 export function instanceDeleted(cache: QueryClient, id: string) {
   cache.setQueryData<Instance[]>(LIST, (list) => list?.filter((instance) => instance.id !== id))
   const gone = cache.getQueriesData<Instance>({ queryKey: ONE }).filter(([, one]) => one?.id === id)
   for (const [queryKey] of gone) void cache.invalidateQueries({ queryKey })
-  discardFetchesUnderWay(cache)
+  readAgainIfUnderWay(cache, { queryKey: ALL })
 }
 
 /** The list with `instance` in its place: where it was, or at its age if it is new. */

@@ -2,7 +2,8 @@
 
 import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
-import { ApiError, api, dataOf } from './client'
+import { allPages, ApiError, api, dataOf } from './client'
+import { readAgain, readAgainIfUnderWay } from './read-again'
 import type { ChangeJob, Converted, DryRun, Job, JobEventAt, SubmitJob } from './types'
 
 const ALL = ['jobs'] as const
@@ -12,13 +13,11 @@ const ONE = [...ALL, 'one'] as const
 export function jobsQuery(whose: 'own' | 'everyones') {
   return queryOptions({
     queryKey: [...LIST, whose],
-    queryFn: async ({ signal }): Promise<Job[]> =>
-      dataOf(
-        await api.GET('/api/v1/jobs', {
-          params: { query: whose === 'everyones' ? { all: true } : {} },
-          signal,
-        }),
-      ).items,
+    queryFn: ({ signal }): Promise<Job[]> =>
+      allPages(async (page) => {
+        const query = { all: whose === 'everyones', ...page }
+        return dataOf(await api.GET('/api/v1/jobs', { params: { query }, signal }))
+      }),
   })
 }
 
@@ -93,7 +92,7 @@ export async function changeJob(id: string, change: ChangeJob): Promise<Job> {
 }
 
 export function refetchJobs(cache: QueryClient): Promise<void> {
-  return cache.invalidateQueries({ queryKey: ALL })
+  return readAgain(cache, { queryKey: ALL })
 }
 
 /** What an event says of a job goes into every view of it; what else it may touch is read again. */
@@ -105,11 +104,13 @@ export function jobChanged(cache: QueryClient, job: Job) {
   const known = cache
     .getQueriesData<Job[]>({ queryKey: LIST })
     .every(([, list]) => list === undefined || list.some((other) => other.id === job.id))
-  if (!known) void cache.invalidateQueries({ queryKey: LIST })
-  void cache.invalidateQueries({ queryKey: [...ALL, 'events', job.id] })
+  if (!known) void readAgain(cache, { queryKey: LIST })
+  void readAgain(cache, { queryKey: [...ALL, 'events', job.id] })
+  readAgainIfUnderWay(cache, { queryKey: ALL })
 }
 
 export function jobDeleted(cache: QueryClient, id: string) {
   cache.setQueriesData<Job[]>({ queryKey: LIST }, (list) => list?.filter((job) => job.id !== id))
-  void cache.invalidateQueries({ queryKey: ONE })
+  void readAgain(cache, { queryKey: ONE })
+  readAgainIfUnderWay(cache, { queryKey: LIST })
 }

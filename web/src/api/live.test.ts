@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { EventParser } from './event-stream'
 import { instanceChanged, instanceDeleted, instanceQuery, instancesQuery, withInstance } from './instances'
 import { Live } from './live'
+import { refetchAll, refetchTopics } from './topics'
 import type { Instance } from './types'
 
 function instance(id: string, created: string, state: 'running' | 'stopping' = 'running'): Instance {
@@ -71,6 +72,38 @@ test('events reach the list and the page, and nothing that was never asked for',
   instanceDeleted(cache, 'a')
   expect(cache.getQueryData(instancesQuery.queryKey)).toEqual([first])
   expect(cache.getQueryState(instanceQuery('a').queryKey)?.isInvalidated).toBe(true)
+})
+
+test('what was asked for before the news, and answered after them, is asked again', async () => {
+  const cache = new QueryClient()
+  const now: { status: 'stopping' | 'running' } = { status: 'stopping' }
+  const asked: (() => void)[] = []
+  const view = new QueryObserver(cache, {
+    ...instanceQuery('a'),
+    queryFn: () => {
+      const then = instance('a', '2026-01-01', now.status)
+      return new Promise<Instance>((resolve) => asked.push(() => resolve(then)))
+    },
+  })
+  const leave = view.subscribe(() => undefined)
+  now.status = 'running'
+  instanceChanged(cache, instance('a', '2026-01-01'))
+  asked.shift()?.()
+  await vi.waitFor(() => expect(asked).toHaveLength(1))
+  asked.shift()?.()
+  await vi.waitFor(() => expect(view.getCurrentResult().data?.status.state).toBe('running'))
+  leave()
+})
+
+test('news of a kind makes its views be read again, and no others', async () => {
+  const cache = new QueryClient()
+  const keys = [['queue'], ['people', 'users'], ['changes', 'a']]
+  for (const key of keys) cache.setQueryData(key, 1)
+  const stale = () => keys.map((key) => cache.getQueryState(key)?.isInvalidated)
+  refetchTopics(cache, ['work', 'something new'])
+  expect(stale()).toEqual([true, false, false])
+  await refetchAll(cache)
+  expect(stale()).toEqual([true, true, false])
 })
 
 describe('a stream that is lost', () => {

@@ -1,6 +1,6 @@
 // What an instance has written, and what it goes on to write.
 
-import { LINE_LIMIT, LogLines } from '../util/log-lines'
+import { LINE_LENGTH_LIMIT, LINE_LIMIT, LogLines, PART_LINES, plainLine } from '../util/log-lines'
 import { ApiError, api } from './client'
 import { LastingSocket, streamMessage } from './socket'
 
@@ -27,6 +27,44 @@ export async function readLogs(source: LogSource, signal: AbortSignal): Promise<
   const lines = new LogLines()
   lines.push(data ?? '')
   return lines
+}
+
+/** More lines than a log has: asks for the last ones, by their numbers. */
+export const LAST_LINE = 1_000_000_000_000
+
+export interface LogPart {
+  text: string
+  /** The number of its first line. */
+  first: number
+  /** The log goes on after it, as far as can be told. */
+  more: boolean
+}
+
+/** Some lines of a log from a line on; the last ones where there are not as many. */
+export async function readLogPart(source: LogSource, from: number, signal: AbortSignal): Promise<LogPart> {
+  const part = { from: Math.max(from, 1), lines: PART_LINES }
+  const options = { parseAs: 'text', signal } as const
+  const { data, response } =
+    'instance' in source
+      ? await api.GET('/api/v1/instances/{name}/logs', {
+          params: { path: { name: source.instance }, query: part },
+          ...options,
+        })
+      : await api.GET('/api/v1/jobs/{name}/logs', {
+          params: {
+            path: { name: source.job },
+            query: { ...part, task: source.task, attempt: source.attempt },
+          },
+          ...options,
+        })
+  const first = Number(response.headers.get('berth-first-line')) || 1
+  const lines = (data ?? '').split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  return {
+    text: lines.map((line) => plainLine(line).slice(0, LINE_LENGTH_LIMIT)).join('\n'),
+    first,
+    more: first === part.from && lines.length >= PART_LINES,
+  }
 }
 
 /** Where the raw text of a log is, for a download; `follow` is the stream of it. */

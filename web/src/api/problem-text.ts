@@ -22,8 +22,17 @@ export function problemOf(error: unknown): ApiProblem {
   return { code: 'unreadable_answer', message: error instanceof Error ? error.message : String(error) }
 }
 
+/** Kinds of work, `instance,job`, in the reader's language. */
+export function kindsOfWork(
+  kinds: string,
+  t: (key: string, options: { defaultValue: string }) => string,
+): string {
+  const each = kinds.split(',').map((kind) => t(`errors:work.${kind}`, { defaultValue: kind }))
+  return each.join(t('errors:work.and', { defaultValue: ', ' }))
+}
+
 function words(problem: ApiProblem, t: Translate): Record<string, string> {
-  const { field, kind, reason, state, action, wanted, largest, ...rest } = problem.params ?? {}
+  const { field, kind, kinds, reason, state, action, wanted, largest, ...rest } = problem.params ?? {}
   const amount = (text: string | undefined) =>
     text !== undefined && field?.endsWith('_bytes') && /^\d+$/.test(text) ? formatBytes(Number(text)) : text
   const values: Record<string, string | undefined> = {
@@ -35,6 +44,7 @@ function words(problem: ApiProblem, t: Translate): Record<string, string> {
     field: field && t(`errors:field.${field}`, { defaultValue: field }),
     state: state && t(`instances:state.${state}`, { defaultValue: state }),
     action: action && t(`instances:action.${action}`, { defaultValue: action }),
+    kinds: kinds && kindsOfWork(kinds, (key, options) => t(key, options)),
     wanted: amount(wanted),
     largest: amount(largest),
   }
@@ -57,6 +67,12 @@ const GENERAL: readonly ApiProblem['code'][] = [
   'unreadable_answer',
 ]
 
+/** Those that say more where there is such a value: an image is in use by instances, and has room in its group's. */
+const VARIANTS: readonly (readonly [ApiProblem['code'], string])[] = [
+  ['in_use', 'by'],
+  ['image_quota', 'group'],
+]
+
 /** Whether the sentence asks for a value that the gateway did not send. */
 function hasHole(sentence: string, values: Record<string, string>): boolean {
   return [...sentence.matchAll(/\{\{(\w+)\}\}/g)].some(([, name]) => name !== undefined && !(name in values))
@@ -65,8 +81,8 @@ function hasHole(sentence: string, values: Record<string, string>): boolean {
 export function problemText(error: unknown, t: Translate): ProblemText {
   const problem = problemOf(error)
   const values = words(problem, t)
-  // A group is in use by its members, an image by what was made from it.
-  const code = problem.code === 'in_use' && 'by' in values ? 'in_use_by' : problem.code
+  const variant = VARIANTS.find(([code, param]) => code === problem.code && param in values)
+  const code = variant ? variant.join('_') : problem.code
   const line = (part: string) => {
     const key = `errors:code.${code}.${part}`
     const sentence = t(key, { defaultValue: '', skipInterpolation: true })
@@ -77,7 +93,7 @@ export function problemText(error: unknown, t: Translate): ProblemText {
   return {
     what: what ?? problem.message,
     why,
-    hint: line('hint') ?? problem.hint ?? undefined,
+    hint: line('hint_named') ?? line('hint') ?? problem.hint ?? undefined,
     details:
       what !== undefined && GENERAL.includes(problem.code) && (why === undefined || why !== values.reason)
         ? problem.message

@@ -9,7 +9,7 @@ import type { Sample } from './types'
 export type SampleSource = { instance: string } | { job: string; task: string; attempt: number }
 
 /** As many as a plot has room for. */
-const POINTS = 360
+export const POINTS = 360
 /** As often as there is a new one. */
 const EVERY_MS = 10_000
 

@@ -28,6 +28,10 @@ export async function signOut(): Promise<void> {
   await api.DELETE('/api/v1/session')
 }
 
+export async function setLanguage(language: NonNullable<Me['language']>): Promise<void> {
+  await api.PUT('/api/v1/me/language', { body: { language } })
+}
+
 export async function changePassword(passwords: { old: string; new: string }): Promise<void> {
   await api.PUT('/api/v1/me/password', { body: passwords })
 }

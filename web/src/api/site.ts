@@ -47,6 +47,16 @@ export function largestOf(nodes: readonly Node[]): Largest | null {
   }
 }
 
+/** Where the work of a site can be: its clusters, the first of them first, and the pools of one or of all. */
+export function clustersOf(nodes: readonly Pick<Node, 'cluster'>[]): string[] {
+  return [...new Set(nodes.map(({ cluster = '' }) => cluster))].filter((name) => name !== '')
+}
+
+export function poolsOf(nodes: readonly Pick<Node, 'cluster' | 'pools'>[], cluster = ''): string[] {
+  const here = nodes.filter((node) => cluster === '' || node.cluster === cluster)
+  return [...new Set(here.flatMap(({ pools = [] }) => pools))]
+}
+
 /** What the gateway runs with, for admins. */
 export const settingsQuery = queryOptions({
   queryKey: ['settings'],

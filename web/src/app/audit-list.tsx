@@ -50,11 +50,15 @@ export function AuditList({ whose, filter, about }: Props) {
                   {
                     id: 'object',
                     header: t('audit.object'),
-                    cell: (line: AuditEntry) => <Words text={line.object} />,
+                    cell: (line: AuditEntry) => <Thing line={line} />,
                   },
                 ]),
-            { id: 'details', header: t('audit.details'), cell: (line) => <Details details={line.details} /> },
-            { id: 'source', header: t('audit.source'), cell: (line) => <Words text={line.source} /> },
+            {
+              id: 'details',
+              header: t('audit.details'),
+              cell: (line) => <Details line={line} />,
+            },
+            { id: 'source', header: t('audit.source'), cell: (line) => <Source address={line.source} /> },
             { id: 'at', header: t('audit.at'), cell: (line) => <TimeAgo at={line.at} /> },
           ]}
         />
@@ -98,10 +102,39 @@ function Words({ text }: { text?: string }) {
   )
 }
 
-function Details({ details }: { details?: Record<string, string> }) {
+/** Short ones stay in one piece; of IPv6 that would take too much room. */
+function Source({ address = '' }: { address?: string }) {
+  return (
+    <Text
+      size="sm"
+      className="breakable"
+      style={address.includes(':') ? undefined : { whiteSpace: 'nowrap' }}
+    >
+      {address}
+    </Text>
+  )
+}
+
+/** What it was done to: by its name where it had one, since an id says nothing to people. */
+function Thing({ line: { object, details } }: { line: AuditEntry }) {
+  return (
+    <Stack gap={0}>
+      <Words text={details?.name ?? object} />
+      {details?.name !== undefined && (
+        <Text size="xs" c="dimmed" className="breakable">
+          {object}
+        </Text>
+      )}
+    </Stack>
+  )
+}
+
+function Details({ line: { details = {} } }: { line: AuditEntry }) {
+  const others = Object.entries(details).filter(([key]) => key !== 'name')
+  if (others.length === 0) return null
   return (
     <Stack gap={2} align="flex-start">
-      {Object.entries(details ?? {}).map(([key, value]) => (
+      {others.map(([key, value]) => (
         <Code key={key} className="breakable">{`${key}=${value}`}</Code>
       ))}
     </Stack>

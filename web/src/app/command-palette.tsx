@@ -10,11 +10,12 @@ import { useTranslation } from 'react-i18next'
 import { instancesQuery } from '../api/instances'
 import { jobsQuery } from '../api/jobs'
 import type { Me } from '../api/types'
-import { changeLanguage, currentLanguage, LANGUAGES } from '../i18n/language'
+import { currentLanguage, LANGUAGES } from '../i18n/language'
 import { IconBox, IconHelp, IconJobs, IconLanguage, IconPlus, IconSearch } from '../ui/icons'
 import { paths, SETTINGS_SECTIONS } from '../util/path-builder'
 import { SCHEMES } from './appearance-menu'
 import { placesOf } from './navigation'
+import { useChooseLanguage } from './own-language'
 
 const [store, palette] = createSpotlight()
 
@@ -51,6 +52,7 @@ function useGroups(me: Me): Group[] {
   const { t } = useTranslation(['common', 'help', 'instances', 'jobs', 'settings'])
   const navigate = useNavigate()
   const { setColorScheme } = useMantineColorScheme()
+  const chooseLanguage = useChooseLanguage()
   const { data: instances = [] } = useQuery(instancesQuery)
   const { data: jobs = [] } = useQuery(jobsQuery('own'))
   const to = (path: string) => () => void navigate({ to: path })
@@ -120,7 +122,7 @@ function useGroups(me: Me): Group[] {
           id: code,
           label: name,
           leftSection: <IconLanguage size={20} stroke={1.75} />,
-          onClick: () => void changeLanguage(code),
+          onClick: () => void chooseLanguage(code),
         })),
         ...SCHEMES.map(({ scheme, icon: Icon }) => ({
           id: scheme,

@@ -1,19 +1,22 @@
-import { ActionIcon, Button, Group, Stack, Switch, Text, TextInput } from '@mantine/core'
-import { useThrottledCallback } from '@mantine/hooks'
-import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useEffect, useMemo, useState } from 'react'
+import { ActionIcon, Button, Group, Stack, Switch, Text, TextInput, Tooltip } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useNavigate, useRouter, useSearch } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
-import { followLogs, logAddress, type LogSource, type LogState, readLogs } from '../api/logs'
+import { LAST_LINE, logAddress, type LogSource, readLogPart } from '../api/logs'
 import { IconArrowDown, IconDownload, IconSearch, IconUp } from '../ui/icons'
-import { LogView } from '../ui/log-view'
-import { LINE_LIMIT, type LogLines } from '../util/log-lines'
+import { type LineLinks, LogView } from '../ui/log-view'
+import { LINE_LIMIT } from '../util/log-lines'
 import { cutAtMatches } from '../util/log-search'
 import { Trouble } from './trouble'
+import { lastOf, type NumberedPart, useLog, useLogPart } from './use-log'
 import { useTyped } from './use-typed'
 
 /** Of a log without end, what is still worth carrying away. */
 const DOWNLOAD_LINES = 1_000_000
+/** How long the counting of lines may take, in milliseconds. */
+const COUNT_LIMIT = 60_000
 
 interface Props {
   /** Keep it the same object while it is the same log. */
@@ -25,58 +28,33 @@ interface Props {
   file: string
 }
 
-interface Shown {
-  text: string
-  cut: boolean
-}
-
-function useLog(source: LogSource, writing: boolean) {
-  const [shown, setShown] = useState<Shown>({ text: '', cut: false })
-  const [state, setState] = useState<LogState>('connecting')
-  const [error, setError] = useState<Error | null>(null)
-  // A busy log has thousands of messages a second; the eye needs a few redraws.
-  const show = useThrottledCallback(
-    (lines: LogLines) => setShown({ text: lines.text(), cut: lines.cut }),
-    150,
-  )
-  useEffect(() => {
-    const become = (next: LogState, problem?: Error) => {
-      setState(next)
-      setError(problem ?? null)
-    }
-    if (writing) return followLogs(source, show, become)
-    const reading = new AbortController()
-    readLogs(source, reading.signal).then(
-      (lines) => {
-        show(lines)
-        become('ended')
-      },
-      (problem: Error) => {
-        if (!reading.signal.aborted) become('ended', problem)
-      },
-    )
-    return () => reading.abort()
-  }, [source, writing, show])
-  return { shown, state, error }
-}
-
 /** What something has written and goes on to write, with a search and a download. */
 export function LogPanel({ source, writing, label, file }: Props) {
   const { t } = useTranslation(['streams', 'common'])
   const { shown, state, error } = useLog(source, writing)
   const [wrap, setWrap] = useState(true)
-  const { find = '' } = useSearch({ strict: false })
+  const { find = '', line } = useSearch({ strict: false })
+  // The end of a long log says nothing of the numbers of its lines: what a link names is read by its number.
+  const { part, error: partError } = useLogPart(source, shown.cut ? line : undefined)
+  const links = useLineLinks(line, shown.cut && part === undefined)
   const [current, setCurrent] = useState(0)
-  const found = useMemo(() => cutAtMatches(shown.text, find), [shown.text, find])
+  const text = part?.text ?? shown.text
+  const found = useMemo(() => cutAtMatches(text, find), [text, find])
   const at = found.count === 0 ? undefined : Math.min(current, found.count - 1)
   return (
     <Stack gap="xs" flex={1} mih={0}>
       <Group justify="space-between" gap="xs">
         <Text size="sm" c="dimmed" role="status">
-          {state === 'connecting' ? t('common:loading') : t(`logs.${state}`)}
-          {shown.cut && ` · ${t('logs.cut', { count: LINE_LIMIT })}`}
+          {part
+            ? t('logs.part', { first: part.first, last: part.last })
+            : state === 'connecting'
+              ? t('common:loading')
+              : t(`logs.${state}`)}
+          {!part && shown.cut && ` · ${t('logs.cut', { count: LINE_LIMIT })}`}
         </Text>
         <Group gap="md">
+          {part && <PartSteps part={part} />}
+          {!part && shown.cut && <NumberLines source={source} />}
           <LogSearch find={find} count={found.count} current={at} onCurrent={setCurrent} />
           <Switch
             size="xs"
@@ -96,16 +74,75 @@ export function LogPanel({ source, writing, label, file }: Props) {
           </Button>
         </Group>
       </Group>
-      {error && <Trouble error={error} />}
+      {(error ?? partError) && <Trouble error={error ?? partError} />}
+      {part && line !== undefined && line > part.last && (
+        <Text size="sm" role="status">
+          {t('logs.no_such_line', { number: line })}
+        </Text>
+      )}
       <LogView
         label={label}
-        text={shown.text}
         wrap={wrap}
-        pieces={find === '' ? undefined : found.pieces}
+        pieces={found.pieces}
+        first={part?.first}
+        goesOn={part !== undefined}
         current={at}
+        links={links}
       />
     </Stack>
   )
+}
+
+const atLine = (line: number | undefined) => (before: object) => ({ ...before, line })
+
+/** The ways from a part of a long log to its neighbours, and back to what is written now. */
+function PartSteps({ part }: { part: NumberedPart }) {
+  const { t } = useTranslation('streams')
+  const navigate = useNavigate()
+  const go = (line: number | undefined) => void navigate({ to: '.', search: atLine(line), replace: true })
+  return (
+    <Group gap={4}>
+      <Button size="xs" variant="default" disabled={part.first <= 1} onClick={() => go(part.first - 1)}>
+        {t('logs.earlier')}
+      </Button>
+      <Button size="xs" variant="default" disabled={!part.more} onClick={() => go(part.last + 1)}>
+        {t('logs.later')}
+      </Button>
+      <Button size="xs" variant="default" onClick={() => go(undefined)}>
+        {t('logs.live_end')}
+      </Button>
+    </Group>
+  )
+}
+
+/** Counts the lines of a long log, which is not done unasked: all of it has to be read for that. */
+function NumberLines({ source }: { source: LogSource }) {
+  const { t } = useTranslation('streams')
+  const navigate = useNavigate()
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => readLogPart(source, LAST_LINE, AbortSignal.timeout(COUNT_LIMIT)),
+    onSuccess: (part) => navigate({ to: '.', search: atLine(lastOf(part)), replace: true }),
+  })
+  if (error) return <Trouble error={error} />
+  return (
+    <Tooltip label={t('logs.numbered_why')}>
+      <Button size="xs" variant="default" loading={isPending} onClick={() => mutate()}>
+        {t('logs.numbered')}
+      </Button>
+    </Tooltip>
+  )
+}
+
+/** Links to lines, where their numbers are known. */
+function useLineLinks(chosen: number | undefined, uncounted: boolean): LineLinks | undefined {
+  const navigate = useNavigate()
+  const router = useRouter()
+  if (uncounted) return undefined
+  return {
+    chosen,
+    href: (line) => router.buildLocation({ to: '.', search: atLine(line) }).href,
+    onChoose: (line) => void navigate({ to: '.', search: atLine(line), replace: true }),
+  }
 }
 
 interface SearchProps {

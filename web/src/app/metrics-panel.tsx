@@ -4,7 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Suspense, useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 
-import { samplesQuery, type SampleSource } from '../api/samples'
+import { POINTS, samplesQuery, type SampleSource } from '../api/samples'
 import type { Sample } from '../api/types'
 import type { Line } from '../ui/chart'
 import { IconDownload } from '../ui/icons'
@@ -17,8 +17,6 @@ import { saveFile } from '../util/save-file'
 import { Trouble } from './trouble'
 
 const Chart = later(async () => ({ default: (await import('../ui/chart')).Chart }))
-
-const POINTS = 360
 
 interface Props {
   source: SampleSource
@@ -65,15 +63,16 @@ export function MetricsPanel({ source, taking, limits, file }: Props) {
     <Stack>
       <Group justify="space-between" gap="xs">
         <RangeControl range={range} />
-        <Button
-          size="xs"
-          variant="default"
-          leftSection={<IconDownload size={16} />}
-          disabled={!data || data.length === 0}
-          onClick={() => data && saveFile(`${file}.csv`, csvOf(data), 'text/csv')}
-        >
-          {t('csv')}
-        </Button>
+        {data && data.length > 0 && (
+          <Button
+            size="xs"
+            variant="default"
+            leftSection={<IconDownload size={16} />}
+            onClick={() => saveFile(`${file}.csv`, csvOf(data), 'text/csv')}
+          >
+            {t('csv')}
+          </Button>
+        )}
       </Group>
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <LoadingRows rows={2} height={180} />}

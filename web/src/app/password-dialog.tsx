@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { ApiError } from '../api/client'
 import { changePassword } from '../api/session'
 import { Dialog } from '../ui/dialog'
+import { SubmitButton } from '../ui/submit-button'
 import { ignoreComposingEnter } from '../util/composing'
 import { showDone, Trouble } from './trouble'
 
@@ -73,6 +74,7 @@ export function PasswordForm({ first, onDone, onLeave }: FormProps) {
         {shown && <Trouble error={shown} />}
         <PasswordInput
           label={t('change_password.old')}
+          description={t('change_password.old_help')}
           autoComplete="current-password"
           data-autofocus={first}
           visibilityToggleButtonProps={toggle}
@@ -87,6 +89,7 @@ export function PasswordForm({ first, onDone, onLeave }: FormProps) {
         />
         <PasswordInput
           label={t('change_password.repeat')}
+          description={t('change_password.repeat_help')}
           autoComplete="new-password"
           visibilityToggleButtonProps={toggle}
           {...form.getInputProps('repeat')}
@@ -97,9 +100,7 @@ export function PasswordForm({ first, onDone, onLeave }: FormProps) {
               {t('sign_out')}
             </Button>
           )}
-          <Button type="submit" loading={change.isPending}>
-            {t('change_password.submit')}
-          </Button>
+          <SubmitButton label={t('change_password.submit')} busy={change.isPending} />
         </Group>
       </Stack>
     </form>

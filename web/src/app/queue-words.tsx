@@ -2,6 +2,7 @@ import { Stack, Text } from '@mantine/core'
 import type { TFunction } from 'i18next'
 import { useTranslation } from 'react-i18next'
 
+import { kindsOfWork } from '../api/problem-text'
 import type { QueuePlace, QueueReason } from '../api/types'
 import { formatBytes, formatExact } from '../util/format'
 
@@ -20,7 +21,11 @@ export function reasonText(
   params: Record<string, string> | undefined,
   t: Translate,
 ): string {
-  const { resource = '', owner = '', name = '', ...amounts } = params ?? {}
+  const { resource = '', owner = '', name = '', kinds, ...amounts } = params ?? {}
+  if (kinds !== undefined) {
+    const words = kindsOfWork(kinds, (key, options) => t(key, options))
+    return t('reason.never_pool', { pool: amounts.pool, kinds: words })
+  }
   const amount = (text: string) =>
     resource === 'memory' && /^\d+$/.test(text) ? formatBytes(Number(text)) : text
   const values = Object.fromEntries(Object.entries(amounts).map(([key, text]) => [key, amount(text)]))
@@ -33,14 +38,16 @@ export function reasonText(
   })
 }
 
-/** A place in the line: which, why, until when, and what would start now. */
-export function QueueWords({ place }: { place: QueuePlace }) {
+/** A place in the line: which (unless `bare`), why, until when, and what would start now. */
+export function QueueWords({ place, bare }: { place: QueuePlace; bare?: boolean }) {
   const { t, i18n } = useTranslation('jobs')
   return (
     <Stack gap={2} maw={420}>
-      <Text size="xs" fw={600}>
-        {t('queue.position', { position: place.position })}
-      </Text>
+      {!bare && (
+        <Text size="xs" fw={600}>
+          {t('queue.position', { position: place.position })}
+        </Text>
+      )}
       <Text size="xs" c="dimmed" className="breakable">
         {reasonText(place.reason, place.params, t)}
       </Text>

@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next'
 
 import { acceptRules, rulesQuery, textFor } from '../api/notices'
 import { Dialog } from '../ui/dialog'
+import { ReasonedButton } from '../ui/reasoned-button'
 import { Trouble } from './trouble'
 
 /** Shows the rules of the place to whoever has not agreed to them as they are now. */
@@ -27,9 +28,11 @@ export function RulesGate({ onLeave }: { onLeave: () => void }) {
           <Button variant="default" onClick={onLeave}>
             {t('rules_gate.leave')}
           </Button>
-          <Button loading={accept.isPending} onClick={() => accept.mutate(rules.version)}>
-            {t('rules_gate.agree')}
-          </Button>
+          <ReasonedButton
+            label={t('rules_gate.agree')}
+            busy={accept.isPending}
+            onClick={() => accept.mutate(rules.version)}
+          />
         </Group>
       </Stack>
     </Dialog>

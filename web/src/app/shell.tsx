@@ -7,11 +7,12 @@ import { useTranslation } from 'react-i18next'
 
 import { meQuery } from '../api/session'
 import { siteQuery } from '../api/site'
+import { OfflineContext } from '../ui/offline'
 import { paths } from '../util/path-builder'
 import { AppearanceMenu } from './appearance-menu'
 import { ConnectionBanner } from './connection-banner'
 import { LanguageSwitch } from './language-switch'
-import { LiveContext } from './live-context'
+import { LiveContext, useUnreachable } from './live-context'
 import { isAt, placesOf } from './navigation'
 import { PaletteButton } from './palette-button'
 import { SessionEndedDialog } from './session-ended-dialog'
@@ -29,53 +30,56 @@ export function Shell() {
   const live = useContext(LiveContext)
   // With a password that somebody else has seen nothing but changing it works.
   const ready = !me.must_change_password
+  const offline = useUnreachable() ? t('connection.needed') : undefined
   useEffect(() => (ready ? live?.start() : undefined), [live, ready])
   return (
-    <AppShell
-      header={{ height: 56 }}
-      navbar={{ width: 208, breakpoint: 'sm', collapsed: { mobile: !opened } }}
-      padding={{ base: 'md', md: 'lg' }}
-    >
-      <AppShell.Header px="md">
-        <a className="skip-link" href={`#${MAIN_ID}`}>
-          {t('skip_to_content')}
-        </a>
-        <Group h="100%" gap="xs" wrap="nowrap">
-          <Burger
-            opened={opened}
-            onClick={toggle}
-            hiddenFrom="sm"
-            size="sm"
-            aria-label={t(opened ? 'close_navigation' : 'open_navigation')}
-          />
-          <UnstyledButton component={Link} to={paths.home()} mr="auto" aria-label={t('to_home')}>
-            <Group gap={8} wrap="nowrap">
-              <img src="/favicon.svg" alt="" width={26} height={26} />
-              <Text fw={700} size="lg" visibleFrom="xs" lineClamp={1}>
-                {site?.name || t('product')}
-              </Text>
-            </Group>
-          </UnstyledButton>
-          {ready && <PaletteButton me={me} />}
-          {ready && <TasksTray me={me} />}
-          <LanguageSwitch />
-          <AppearanceMenu />
-          <UserMenu me={me} />
-        </Group>
-      </AppShell.Header>
-      <SessionEndedDialog me={me} />
-      <AppShell.Navbar p="xs" aria-label={t('main_navigation')}>
-        <Places me={me} onChoose={close} />
-      </AppShell.Navbar>
-      <AppShell.Main id={MAIN_ID} tabIndex={-1}>
-        {ready && <ConnectionBanner />}
-        {ready && (
-          <Suspense fallback={<Loader className="after-a-moment" type="dots" aria-label={t('loading')} />}>
-            <Outlet />
-          </Suspense>
-        )}
-      </AppShell.Main>
-    </AppShell>
+    <OfflineContext value={offline}>
+      <AppShell
+        header={{ height: 56 }}
+        navbar={{ width: 208, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+        padding={{ base: 'md', md: 'lg' }}
+      >
+        <AppShell.Header px="md">
+          <a className="skip-link" href={`#${MAIN_ID}`}>
+            {t('skip_to_content')}
+          </a>
+          <Group h="100%" gap="xs" wrap="nowrap">
+            <Burger
+              opened={opened}
+              onClick={toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={t(opened ? 'close_navigation' : 'open_navigation')}
+            />
+            <UnstyledButton component={Link} to={paths.home()} mr="auto" aria-label={t('to_home')}>
+              <Group gap={8} wrap="nowrap">
+                <img src="/favicon.svg" alt="" width={26} height={26} />
+                <Text fw={700} size="lg" visibleFrom="xs" lineClamp={1}>
+                  {site?.name || t('product')}
+                </Text>
+              </Group>
+            </UnstyledButton>
+            {ready && <PaletteButton me={me} />}
+            {ready && <TasksTray me={me} />}
+            <LanguageSwitch />
+            <AppearanceMenu />
+            <UserMenu me={me} />
+          </Group>
+        </AppShell.Header>
+        <SessionEndedDialog me={me} />
+        <AppShell.Navbar p="xs" aria-label={t('main_navigation')}>
+          <Places me={me} onChoose={close} />
+        </AppShell.Navbar>
+        <AppShell.Main id={MAIN_ID} tabIndex={-1}>
+          {ready && <ConnectionBanner />}
+          {ready && (
+            <Suspense fallback={<Loader className="after-a-moment" type="dots" aria-label={t('loading')} />}>
+              <Outlet />
+            </Suspense>
+          )}
+        </AppShell.Main>
+      </AppShell>
+    </OfflineContext>
   )
 }
 

@@ -1,10 +1,13 @@
-import { Button, Group, Stack, Switch, TextInput } from '@mantine/core'
+import { Group, Stack, Switch, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 
 import { changeSite, siteQuery } from '../api/site'
 import type { Site } from '../api/types'
+import { ShowAs } from '../ui/show-as'
+import { SubmitButton } from '../ui/submit-button'
+import { apiRequest } from '../util/cli-command'
 import { ignoreComposingEnter } from '../util/composing'
 import { showDone, Trouble } from './trouble'
 
@@ -41,10 +44,9 @@ export function SiteForm({ site, whole }: { site: Site; whole?: boolean }) {
             {...form.getInputProps('confirm_always', { type: 'checkbox' })}
           />
         )}
+        {whole && <ShowAs request={apiRequest('PATCH', '/site', form.values)} />}
         <Group>
-          <Button type="submit" variant="default" loading={change.isPending}>
-            {t('common:save')}
-          </Button>
+          <SubmitButton label={t('common:save')} variant="default" busy={change.isPending} />
         </Group>
       </Stack>
     </form>

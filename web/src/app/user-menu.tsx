@@ -8,6 +8,7 @@ import { siteQuery } from '../api/site'
 import type { Me } from '../api/types'
 import { IconHelp, IconLogout, IconSettings, IconUser } from '../ui/icons'
 import { paths } from '../util/path-builder'
+import { useLive } from './live-context'
 import { FirstPasswordDialog } from './password-dialog'
 import { RulesGate } from './rules-gate'
 import { showTrouble } from './trouble'
@@ -16,13 +17,20 @@ export function UserMenu({ me }: { me: Me }) {
   const { t } = useTranslation(['session', 'common', 'help'])
   const cache = useQueryClient()
   const navigate = useNavigate()
+  const live = useLive()
   const leave = useMutation({
-    mutationFn: signOut,
+    mutationFn: () => {
+      live.pause()
+      return signOut()
+    },
     onSuccess: async () => {
       await navigate({ href: paths.signIn() })
       cache.clear()
     },
-    onError: showTrouble,
+    onError: (error) => {
+      live.reconnect()
+      showTrouble(error)
+    },
   })
   // Whoever has just set the site up is led through the rest of it.
   const begin = async () => {

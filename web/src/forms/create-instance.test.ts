@@ -89,6 +89,7 @@ test('a clone is as its source was, but for the name', () => {
     env: { A: '1' },
     command: ['sh', '-c', 'a b'],
     auto_start: true,
+    secrets: [{ name: 'HF_TOKEN', env: 'HF_TOKEN' }],
     goal: 'running',
     status: { state: 'starting' },
     actions: [],

@@ -4,16 +4,10 @@
 import type { TFunction } from 'i18next'
 
 import type { Largest } from '../api/site'
-import type { CreateInstance, Instance } from '../api/types'
+import type { CreateInstance, Instance, UseSecret } from '../api/types'
 import { formatBytes, GIB } from '../util/format'
 import { quoteWord, splitWords } from '../util/shell-words'
-
-export interface EnvRow {
-  /** Keeps a row's inputs while others come and go. */
-  id: number
-  key: string
-  value: string
-}
+import type { EnvRow } from './file-text'
 
 /** Number inputs hold text while they are empty or half typed. */
 export interface CreateValues {
@@ -25,10 +19,16 @@ export interface CreateValues {
   gpus: number | string
   /** Empty for any. */
   gpuModel: string
+  /** Empty for the site's first. */
+  cluster: string
+  /** Empty for any. */
+  pool: string
   env: EnvRow[]
   command: string
   /** Whether it starts by itself when somebody comes to it. */
   autoStart: boolean
+  /** Those of the instance that is cloned. */
+  secrets: UseSecret[]
 }
 
 type Translate = TFunction<'create'>
@@ -47,14 +47,23 @@ export function startingValues(largest: Largest | null, defaultImage: string): C
     shmGib: Math.min(1, memory),
     gpus: 0,
     gpuModel: '',
+    cluster: '',
+    pool: '',
     env: [],
     command: '',
     autoStart: false,
+    secrets: [],
   }
 }
 
+/** The cluster as a request names it: the site's first needs no name. */
+function clusterOf({ cluster = '' }: Instance, first: string | undefined): string {
+  return cluster === first ? '' : cluster
+}
+
 /** The request that would make the like of an instance. */
-export function specOf(instance: Instance): CreateInstance {
+export function specOf(instance: Instance, firstCluster?: string): CreateInstance {
+  const cluster = clusterOf(instance, firstCluster)
   return {
     name: instance.name,
     image: instance.image,
@@ -62,15 +71,18 @@ export function specOf(instance: Instance): CreateInstance {
     memory_bytes: instance.memory_bytes,
     gpus: instance.gpus,
     ...(instance.gpu_model && { gpu_model: instance.gpu_model }),
+    ...(cluster !== '' && { cluster }),
+    ...(instance.pool && { pool: instance.pool }),
     ...(instance.auto_start && { auto_start: true }),
     ...(instance.shm_bytes > 0 && { shm_bytes: instance.shm_bytes }),
     ...(Object.keys(instance.env).length > 0 && { env: instance.env }),
     ...(instance.command.length > 0 && { command: instance.command }),
+    ...(instance.secrets && { secrets: instance.secrets }),
   }
 }
 
 /** The form as it would be for a clone, under another name. */
-export function valuesLike(instance: Instance): CreateValues {
+export function valuesLike(instance: Instance, firstCluster?: string): CreateValues {
   return {
     name: cloneName(instance.name),
     image: instance.image,
@@ -79,7 +91,10 @@ export function valuesLike(instance: Instance): CreateValues {
     shmGib: instance.shm_bytes / GIB,
     gpus: instance.gpus,
     gpuModel: instance.gpu_model ?? '',
+    cluster: clusterOf(instance, firstCluster),
+    pool: instance.pool ?? '',
     autoStart: instance.auto_start ?? false,
+    secrets: instance.secrets ?? [],
     env: Object.entries(instance.env).map(([key, value], id) => ({ id, key, value })),
     command: instance.command.map(quoteWord).join(' '),
   }
@@ -159,10 +174,13 @@ export function requestFrom(values: CreateValues): CreateInstance {
     gpus: Number(values.gpus),
     ...(image !== '' && { image }),
     ...(Number(values.gpus) > 0 && model !== '' && { gpu_model: model }),
+    ...(values.cluster !== '' && { cluster: values.cluster }),
+    ...(values.pool !== '' && { pool: values.pool }),
     ...(values.autoStart && { auto_start: true }),
     ...(shm > 0 && { shm_bytes: shm }),
     ...(env.length > 0 && { env: Object.fromEntries(env) }),
     ...(command.length > 0 && { command }),
+    ...(values.secrets.length > 0 && { secrets: values.secrets }),
   }
 }
 
@@ -183,11 +201,20 @@ export function fieldAt(pointer: string | null | undefined): keyof CreateValues 
       return 'gpus'
     case 'gpu_model':
       return 'gpuModel'
+    case 'cluster':
+      return 'cluster'
+    case 'pool':
+      return 'pool'
     case 'command':
       return 'command'
     default:
       return null
   }
+}
+
+/** How many of the settings that only the professional mode shows are not as they are of themselves. */
+export function professionalCount({ env, command, secrets, autoStart }: CreateValues): number {
+  return [env.length > 0, command.trim() !== '', secrets.length > 0, autoStart].filter(Boolean).length
 }
 
 export function memoryText(largest: Largest): string {

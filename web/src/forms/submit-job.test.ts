@@ -62,6 +62,7 @@ describe('what is changed in the form', () => {
     test(JSON.stringify(change), () => expect(parse(changed(FILE, change))).toMatchObject(expected))
   says({ memoryGib: 1.5 }, { memory: '1536M' })
   says({ shmGib: 2 }, { shm: '2G' })
+  says({ keepOnFailure: true }, { keep_on_failure: true })
   says({ limitHours: 2 }, { time_limit: '2h' })
   says({ limitHours: 0.25 }, { time_limit: '15m' })
   says({ ports: 'http, tensorboard' }, { ports: [{ label: 'http' }, { label: 'tensorboard' }] })

@@ -1,15 +1,21 @@
 // The job form as data. The file is the job: the form reads a part of it and writes back only what was changed there, so
 // that comments, order and all that the form does not know stay as they are.
 
-import { type Document, isMap, isScalar, parseDocument, stringify } from 'yaml'
+import { type Document, isMap, parseDocument, stringify } from 'yaml'
 
-import { GIB, HOUR_S, MIB } from '../util/format'
-
-export interface EnvRow {
-  id: number
-  key: string
-  value: string
-}
+import { HOUR_S } from '../util/format'
+import {
+  asFormat,
+  type EnvRow,
+  envOf,
+  type FileFormat,
+  gibOf,
+  isJson,
+  numberOf,
+  sizeOf,
+  textOf,
+  wordOf,
+} from './file-text'
 
 /** Number inputs hold text while they are empty or half typed. */
 export interface JobValues {
@@ -17,6 +23,7 @@ export interface JobValues {
   gpuModel: string
   limitHours: number | string
   retries: number | string
+  keepOnFailure: boolean
   env: EnvRow[]
   /** Which of the roles the fields below are of. */
   role: number
@@ -29,15 +36,30 @@ export interface JobValues {
   gpus: number | string
   /** Labels, separated by commas. */
   ports: string
+  description: string
+  priority: number | string
+  pool: string
+  /** `from:to`, one in each line. */
+  mounts: string
+}
+
+/** How many of the settings that only the professional mode shows are not as they are of themselves. */
+export function professionalCount(values: JobValues): number {
+  const { retries, tasks, env, description, priority, mounts } = values
+  const set = [
+    retries !== '',
+    tasks !== '' && tasks !== 1,
+    env.length > 0,
+    description !== '',
+    priority !== '',
+    mounts !== '',
+  ]
+  return set.filter(Boolean).length
 }
 
 /** The file that a new job begins with. */
 export function startingFile(image: string): string {
   return stringify({ berth: 1, image, cpus: 1, memory: '2G', command: 'sleep infinity' })
-}
-
-export function isJson(file: string): boolean {
-  return file.trimStart().startsWith('{')
 }
 
 /** The file as a document, if it is one of Berth's own that can be read. */
@@ -46,15 +68,10 @@ function documentOf(file: string): Document | null {
   return document.errors.length === 0 && document.get('berth') === 1 ? document : null
 }
 
-function textOf(document: Document, json: boolean): string {
-  return json ? `${JSON.stringify(document.toJS(), null, 2)}\n` : document.toString({ lineWidth: 0 })
-}
-
 /** The same job as YAML or as JSON; null if it is not Berth's own or has mistakes. */
-export function written(file: string, as: 'yaml' | 'json'): string | null {
+export function written(file: string, as: FileFormat): string | null {
   const document = documentOf(file)
-  if (document === null || (as === 'json') === isJson(file)) return document && file
-  return as === 'json' ? textOf(document, true) : stringify(document.toJS(), { lineWidth: 0 })
+  return document && asFormat(document, file, as)
 }
 
 /** The names of its roles; the one of a file without roles has none. */
@@ -68,21 +85,6 @@ type Path = (string | number)[]
 /** Where the fields of a role are: in the list of roles, or at the top where there is only one. */
 function roleAt(document: Document, role: number): Path {
   return document.has('roles') ? ['roles', role] : []
-}
-
-const SIZE = /^(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?$/i
-const UNIT: Record<string, number> = { '': 1, k: 1024, m: MIB, g: GIB, t: 1024 * GIB }
-
-/** `8G`, `512M` in GiB; empty for what the form cannot say. */
-function gibOf(value: unknown): number | string {
-  const [, number, unit = ''] = SIZE.exec(String(value ?? '')) ?? []
-  return number === undefined ? '' : (Number(number) * (UNIT[unit.toLowerCase()] ?? 1)) / GIB
-}
-
-function sizeOf(gib: number | string): string | undefined {
-  if (gib === '' || !Number.isFinite(Number(gib))) return undefined
-  const mib = Math.round(Number(gib) * 1024)
-  return mib > 0 && mib % 1024 === 0 ? `${mib / 1024}G` : `${mib}M`
 }
 
 const TIME = /^(?:(\d+(?:\.\d+)?)h)?(?:(\d+)m)?(?:(\d+)s)?$/
@@ -100,25 +102,6 @@ function timeOf(hours: number | string): string | undefined {
   return minutes % 60 === 0 ? `${minutes / 60}h` : `${minutes}m`
 }
 
-function numberOf(value: unknown): number | string {
-  return typeof value === 'number' ? value : ''
-}
-
-function wordOf(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
-}
-
-/** A value as it was typed: `1.10` is no number here. */
-function sourceOf(node: unknown): string {
-  return isScalar(node) ? (node.source ?? String(node.value)) : ''
-}
-
-function envOf(document: Document): EnvRow[] {
-  const map = document.get('env')
-  if (!isMap(map)) return []
-  return map.items.map(({ key, value }, id) => ({ id, key: sourceOf(key), value: sourceOf(value) }))
-}
-
 function labelOf(port: unknown): string {
   return typeof port === 'object' && port !== null && 'label' in port ? wordOf(port.label) : ''
 }
@@ -126,6 +109,17 @@ function labelOf(port: unknown): string {
 function portsOf(value: unknown): string {
   const ports: unknown[] = Array.isArray(value) ? value : []
   return ports.map(labelOf).join(', ')
+}
+
+function mountLine(mount: unknown): string {
+  return typeof mount === 'object' && mount !== null && 'from' in mount && 'to' in mount
+    ? `${wordOf(mount.from)}:${wordOf(mount.to)}`
+    : ''
+}
+
+function mountsOf(value: unknown): string {
+  const mounts: unknown[] = Array.isArray(value) ? value : []
+  return mounts.map(mountLine).join('\n')
 }
 
 /** What the form shows of a file; null if it is not Berth's own or cannot be read. */
@@ -145,6 +139,7 @@ export function readJob(file: string, role = 0): JobValues | null {
     gpuModel: wordOf(get(['gpu_model'])),
     limitHours: hoursOf(get(['time_limit'])),
     retries: numberOf(get(['retries'])),
+    keepOnFailure: get(['keep_on_failure']) === true,
     env: envOf(document),
     role,
     image: wordOf(get([...at, 'image'])),
@@ -155,6 +150,10 @@ export function readJob(file: string, role = 0): JobValues | null {
     shmGib: gibOf(get([...at, 'shm'])),
     gpus: numberOf(get([...at, 'gpus'])),
     ports: portsOf(get([...at, 'ports'])),
+    description: wordOf(get(['description'])),
+    priority: numberOf(get(['priority'])),
+    pool: wordOf(get(['pool'])),
+    mounts: mountsOf(get(['mounts'])),
   }
 }
 
@@ -169,6 +168,16 @@ function count(value: number | string): number | undefined {
 function portList(labels: string): { label: string }[] | undefined {
   const found = labels.split(/[,，\s]+/).filter((label) => label !== '')
   return found.length === 0 ? undefined : found.map((label) => ({ label }))
+}
+
+function mountList(lines: string): { from: string; to: string }[] | undefined {
+  const found = lines.split('\n').flatMap((line) => {
+    const colon = line.lastIndexOf(':')
+    return line.trim() === '' || colon === -1
+      ? []
+      : [{ from: line.slice(0, colon).trim(), to: line.slice(colon + 1).trim() }]
+  })
+  return found.length === 0 ? undefined : found
 }
 
 function envMap(rows: EnvRow[]): Record<string, string> | undefined {
@@ -195,6 +204,7 @@ export function writeJob(file: string, before: JobValues, after: JobValues): str
   if (changed('gpuModel')) put(['gpu_model'], optional(after.gpuModel))
   if (changed('limitHours')) put(['time_limit'], timeOf(after.limitHours))
   if (changed('retries')) put(['retries'], count(after.retries))
+  if (changed('keepOnFailure')) put(['keep_on_failure'], after.keepOnFailure || undefined)
   if (changed('env')) put(['env'], envMap(after.env))
   if (changed('image')) put([...at, 'image'], optional(after.image))
   if (changed('command')) put([...at, 'command'], after.command === '' ? undefined : after.command)
@@ -204,6 +214,10 @@ export function writeJob(file: string, before: JobValues, after: JobValues): str
   if (changed('shmGib')) put([...at, 'shm'], sizeOf(after.shmGib))
   if (changed('gpus')) put([...at, 'gpus'], count(after.gpus))
   if (changed('ports')) put([...at, 'ports'], portList(after.ports))
+  if (changed('description')) put(['description'], optional(after.description))
+  if (changed('priority')) put(['priority'], count(after.priority))
+  if (changed('pool')) put(['pool'], optional(after.pool))
+  if (changed('mounts')) put(['mounts'], mountList(after.mounts))
   return textOf(document, isJson(file))
 }
 

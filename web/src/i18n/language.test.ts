@@ -68,6 +68,7 @@ test('every error code of the API has a translation', () => {
     needs_more_machines: true,
     over_quota: true,
     not_here: true,
+    pool_takes_others: true,
     weak_password: true,
     wrong_state: true,
     bad_body: true,

@@ -29,7 +29,8 @@ export function isLanguage(text: string | null): text is Language {
   return LANGUAGES.some((language) => language.code === text)
 }
 
-function remembered(): Language | null {
+/** What was chosen in this browser. */
+export function rememberedLanguage(): Language | null {
   try {
     const stored = localStorage.getItem(STORAGE_KEY)
     return isLanguage(stored) ? stored : null
@@ -56,7 +57,7 @@ async function load(language: Language) {
 }
 
 export async function startLanguage(): Promise<void> {
-  const language = remembered() ?? preferredLanguage(navigator.languages)
+  const language = rememberedLanguage() ?? preferredLanguage(navigator.languages)
   await i18next.use(initReactI18next).init({
     lng: language,
     fallbackLng: false,
@@ -71,10 +72,12 @@ export async function startLanguage(): Promise<void> {
   await i18next.changeLanguage(language)
 }
 
-export async function changeLanguage(language: Language): Promise<void> {
+/** Speaks a language; `remember` keeps it for this browser. */
+export async function changeLanguage(language: Language, remember = true): Promise<void> {
   await load(language)
   await i18next.changeLanguage(language)
   document.documentElement.lang = language
+  if (!remember) return
   try {
     localStorage.setItem(STORAGE_KEY, language)
   } catch {

@@ -8,7 +8,7 @@ import { paths } from '../util/path-builder'
 export function NotFoundPage() {
   const { t } = useTranslation()
   return (
-    <Stack align="flex-start" p="md">
+    <Stack align="center" justify="center" ta="center" mih="70dvh" p="md">
       <PageTitle>{t('page_not_found.title')}</PageTitle>
       <Text>{t('page_not_found.text')}</Text>
       <Button component={Link} to={paths.instances()}>

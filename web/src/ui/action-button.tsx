@@ -1,6 +1,7 @@
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
 import type { ComponentType, MouseEvent } from 'react'
 
+import { useOffline } from './offline'
 import classes from './action-button.module.css'
 
 interface Props {
@@ -12,13 +13,18 @@ interface Props {
   busy?: boolean
   /** Only the icon; the label becomes the tooltip. */
   compact?: boolean
+  /** It asks nothing of the gateway. */
+  local?: boolean
   danger?: boolean
   /** The one thing that most come for. */
   primary?: boolean
 }
 
 /** A button that says why it is disabled. */
-export function ActionButton({ label, icon: Icon, onClick, reason, busy, compact, danger, primary }: Props) {
+export function ActionButton(props: Props) {
+  const { label, icon: Icon, onClick, busy, compact, local, danger, primary } = props
+  const offline = useOffline()
+  const reason = (local ? undefined : offline) ?? props.reason
   const state = {
     'aria-disabled': reason !== undefined || undefined,
     'data-disabled': reason !== undefined || undefined,

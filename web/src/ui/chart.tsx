@@ -69,7 +69,7 @@ export function Chart({ label, times, stretch, lines, most = 0, format, formatTi
           y: { range: (_, __, high) => [0, Math.max(now.current.most, high ?? 0, 1e-9) * 1.05] },
         },
         axes: [
-          { ...axis, values: (_, splits) => splits.map((split) => now.current.formatTime(split)) },
+          { ...axis, space: 80, values: (_, splits) => splits.map((split) => now.current.formatTime(split)) },
           { ...axis, size: 72, values: (_, splits) => splits.map((split) => now.current.format(split)) },
         ],
         series: [

@@ -1,18 +1,12 @@
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
-import { json } from '@codemirror/lang-json'
-import { yaml } from '@codemirror/lang-yaml'
-import {
-  bracketMatching,
-  defaultHighlightStyle,
-  HighlightStyle,
-  syntaxHighlighting,
-} from '@codemirror/language'
+import { bracketMatching } from '@codemirror/language'
 import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
 import { Compartment, EditorState } from '@codemirror/state'
 import { EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view'
 import { useComputedColorScheme } from '@mantine/core'
-import { tags } from '@lezer/highlight'
 import { useEffect, useRef } from 'react'
+
+import { codeLook, type CodeLanguage, LANGUAGES } from './code-look'
 
 /** A mistake or a remark, at its line. */
 export interface CodeNote {
@@ -26,50 +20,14 @@ export interface CodeNote {
 interface Props {
   label: string
   describedBy?: string
-  language: 'yaml' | 'json' | 'text'
+  language: CodeLanguage
   text: string
   notes: readonly CodeNote[]
   onChange: (text: string) => void
 }
 
-const LANGUAGES = { yaml: yaml(), json: json(), text: [] } as const
-
-/** Readable on the dark ground, where the ordinary style is not. */
-const DARK_STYLE = HighlightStyle.define([
-  { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: '#74c0fc' },
-  { tag: [tags.string, tags.special(tags.string)], color: '#8ce99a' },
-  { tag: [tags.number, tags.bool, tags.null, tags.atom], color: '#ffc078' },
-  { tag: tags.comment, color: '#adb5bd', fontStyle: 'italic' },
-])
-
-function look(dark: boolean) {
-  return [
-    EditorView.theme(
-      {
-        '&': {
-          border: '1px solid var(--mantine-color-default-border)',
-          borderRadius: 'var(--mantine-radius-md)',
-          backgroundColor: 'var(--mantine-color-body)',
-          fontSize: '13px',
-        },
-        '&.cm-focused': { outline: '2px solid var(--mantine-primary-color-filled)' },
-        '.cm-scroller': {
-          fontFamily: 'var(--mantine-font-family-monospace)',
-          minHeight: '320px',
-          maxHeight: '70vh',
-        },
-        '.cm-gutters': {
-          backgroundColor: 'transparent',
-          border: 'none',
-          color: 'var(--mantine-color-dimmed)',
-        },
-        '.cm-activeLine': { backgroundColor: dark ? '#ffffff0d' : '#0000000a' },
-      },
-      { dark },
-    ),
-    syntaxHighlighting(dark ? DARK_STYLE : defaultHighlightStyle),
-  ]
-}
+/** As tall as a job file, and no taller than the window. */
+const SIZE = EditorView.theme({ '.cm-scroller': { minHeight: '320px', maxHeight: '70vh' } })
 
 function diagnostics(state: EditorState, notes: readonly CodeNote[]): Diagnostic[] {
   return notes.map(({ level, line = 1, column = 1, message }) => {
@@ -109,6 +67,7 @@ export function CodeEditor({ label, describedBy, language, text, notes, onChange
           highlightActiveLine(),
           lintGutter(),
           EditorView.lineWrapping,
+          SIZE,
           // Tab indents; Escape first, then Tab leaves, as everywhere in CodeMirror.
           keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
           parts.current.language.of([]),
@@ -137,7 +96,7 @@ export function CodeEditor({ label, describedBy, language, text, notes, onChange
     view.current?.dispatch({
       effects: [
         parts.current.language.reconfigure(LANGUAGES[language]),
-        parts.current.look.reconfigure(look(dark)),
+        parts.current.look.reconfigure(codeLook(dark)),
       ],
     })
   }, [language, dark])

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { Dialog } from './dialog'
+import { ReasonedButton } from './reasoned-button'
 
 interface Props {
   opened: boolean
@@ -30,9 +31,12 @@ export function ConfirmDialog(props: Props) {
           <Button variant="default" data-autofocus onClick={onClose}>
             {t('cancel')}
           </Button>
-          <Button color={harmless ? undefined : 'red'} loading={busy} onClick={onConfirm}>
-            {confirm}
-          </Button>
+          <ReasonedButton
+            label={confirm}
+            color={harmless ? undefined : 'red'}
+            busy={busy}
+            onClick={onConfirm}
+          />
         </Group>
       </Stack>
     </Dialog>

@@ -1,4 +1,4 @@
-import { Center, Stack, Text, Title } from '@mantine/core'
+import { Center, Group, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 
 interface Props {
@@ -12,15 +12,15 @@ interface Props {
 export function EmptyState({ icon, title, text, action }: Props) {
   return (
     <Center py={64}>
-      <Stack align="center" gap="sm" maw={460}>
+      <Stack align="center" gap="sm" maw={520}>
         {icon}
         <Title order={2} size="h4">
           {title}
         </Title>
-        <Text c="dimmed" ta="center">
+        <Text c="dimmed" ta="center" maw={460}>
           {text}
         </Text>
-        {action}
+        {action && <Group justify="center">{action}</Group>}
       </Stack>
     </Center>
   )

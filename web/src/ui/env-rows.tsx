@@ -28,6 +28,9 @@ export function EnvRows({ rows, cell, onAdd, onRemove }: Props) {
       <Text size="sm" fw={500}>
         {t('env.label')}
       </Text>
+      <Text size="xs" c="dimmed">
+        {t('env.help')}
+      </Text>
       {rows.map((row, index) => (
         <Group key={row.id} gap="xs" wrap="nowrap" align="flex-start">
           <TextInput

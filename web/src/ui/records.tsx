@@ -79,20 +79,22 @@ function RecordCards<T extends object>({ rows, columns, rowId, heading, actions 
       {rows.map((row) => (
         <Card key={rowId(row)} withBorder component="article" padding="sm">
           <Stack gap={6}>
-            {columns.map((column) =>
-              column.id === heading ? (
-                <div key={column.id}>{column.cell(row)}</div>
+            {columns.map((column) => {
+              const cell = column.cell(row)
+              if (cell === null) return null
+              return column.id === heading ? (
+                <div key={column.id}>{cell}</div>
               ) : (
                 <Group key={column.id} gap="xs" wrap="nowrap" align="flex-start">
                   <Text size="sm" c="dimmed" w={110} style={{ flexShrink: 0 }}>
                     {column.header}
                   </Text>
                   <div className="breakable" style={{ minWidth: 0, flex: 1 }}>
-                    {column.cell(row)}
+                    {cell}
                   </div>
                 </Group>
-              ),
-            )}
+              )
+            })}
             {actions?.(row)}
           </Stack>
         </Card>

@@ -1,27 +1,8 @@
-import { Button, Tooltip } from '@mantine/core'
+import type { ComponentProps } from 'react'
 
-interface Props {
-  label: string
-  busy: boolean
-  /** Why it cannot be sent now. The button stays focusable, so that everybody can read why. */
-  reason?: string
-}
+import { ReasonedButton } from './reasoned-button'
 
 /** Sends a form, or says why it would be in vain. */
-export function SubmitButton({ label, busy, reason }: Props) {
-  return (
-    <Tooltip label={reason ?? ''} disabled={reason === undefined} multiline maw={320}>
-      <Button
-        type="submit"
-        loading={busy}
-        aria-disabled={reason !== undefined || undefined}
-        data-disabled={reason !== undefined || undefined}
-        onClick={(event) => {
-          if (reason !== undefined) event.preventDefault()
-        }}
-      >
-        {label}
-      </Button>
-    </Tooltip>
-  )
+export function SubmitButton(props: Omit<ComponentProps<typeof ReasonedButton>, 'type' | 'onClick'>) {
+  return <ReasonedButton {...props} type="submit" />
 }

@@ -7,7 +7,7 @@ import { formatAgo, formatExact } from '../util/format'
 
 /** A point in time, relative; the exact one on hover and focus. */
 export function TimeAgo({ at }: { at: string }) {
-  const { i18n } = useTranslation()
+  const { t, i18n } = useTranslation()
   const [now, setNow] = useState(() => new Date())
   useInterval(() => setNow(new Date()), 30_000, { autoInvoke: true })
   const then = new Date(at)
@@ -21,7 +21,7 @@ export function TimeAgo({ at }: { at: string }) {
         className="numbers"
         style={{ whiteSpace: 'nowrap' }}
       >
-        {formatAgo(then, now, i18n.language)}
+        {formatAgo(then, now, i18n.language) ?? t('just_now')}
       </Text>
     </Tooltip>
   )

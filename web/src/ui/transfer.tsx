@@ -1,17 +1,21 @@
 import { Progress, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 
-import { formatBytes } from '../util/format'
+import { formatBytes, formatDuration } from '../util/format'
+import { paceOf } from '../util/pace'
 
 interface Props {
   label: string
   done: number
   total: number | null
+  /** For how long it has been coming, where that is known. */
+  seconds?: number
 }
 
 /** A download in bytes. Without a known total there is no bar: a made-up percentage would be a lie. */
-export function Transfer({ label, done, total }: Props) {
-  const { t } = useTranslation('instances')
+export function Transfer({ label, done, total, seconds }: Props) {
+  const { t, i18n } = useTranslation('instances')
+  const pace = paceOf(done, total, seconds)
   const text =
     total === null
       ? t('progress.so_far', { done: formatBytes(done) })
@@ -25,7 +29,13 @@ export function Transfer({ label, done, total }: Props) {
       )}
       <Text size="xs" c="dimmed" className="numbers">
         {text}
+        {pace && ` · ${t('progress.speed', { speed: formatBytes(pace.bytesPerSecond) })}`}
       </Text>
+      {pace?.secondsLeft !== undefined && (
+        <Text size="xs" c="dimmed" className="numbers">
+          {t('progress.left', { time: formatDuration(pace.secondsLeft, i18n.language) })}
+        </Text>
+      )}
     </Stack>
   )
 }

@@ -1,7 +1,8 @@
 // The `berth` command with the same effect as a form: it teaches the command line to those who start in a browser.
 
-import type { AddUser, CreateInstance, QuotaLimits, SaveInstance } from '../api/types'
+import type { AddToken, AddUser, CreateInstance, QuotaLimits, SaveInstance, SubmitJob } from '../api/types'
 import { GIB, MIB } from './format'
+import { originForPrograms } from './own-address'
 import { quoteWord } from './shell-words'
 
 function size(bytes: number): string {
@@ -17,9 +18,15 @@ export function createCommand(request: CreateInstance): string {
   if (request.shm_bytes) words.push('--shm', size(request.shm_bytes))
   if (request.gpus) words.push('--gpus', String(request.gpus))
   if (request.gpu_model) words.push('--gpu-type', quoteWord(request.gpu_model))
+  if (request.cluster) words.push('--cluster', quoteWord(request.cluster))
+  if (request.pool) words.push('--pool', quoteWord(request.pool))
   if (request.auto_start) words.push('--auto-start')
   for (const [key, value] of Object.entries(request.env ?? {}))
     words.push('--env', quoteWord(`${key}=${value}`))
+  for (const { name, env, file } of request.secrets ?? []) {
+    if (file) words.push('--secret', quoteWord(`${name}:file`))
+    if (env || !file) words.push('--secret', quoteWord(env && env !== name ? `${name}=${env}` : name))
+  }
   if (request.command?.length) words.push('--', ...request.command.map(quoteWord))
   return words.join(' ')
 }
@@ -53,28 +60,45 @@ export function addUserCommand({ name, role, group }: AddUser): string {
 }
 
 /** The same request by the API, for scripts without the `berth` command. */
-export function createRequest(origin: string, request: CreateInstance): string {
+export function apiRequest(method: 'POST' | 'PUT' | 'PATCH', path: string, body: unknown): string {
   return [
-    `curl -X POST ${origin}/api/v1/instances \\`,
+    `curl -X ${method} ${originForPrograms(window.location)}/api/v1${path} \\`,
     `  -H "Authorization: Bearer $BERTH_TOKEN" -H 'Content-Type: application/json' \\`,
-    `  -d ${quoteWord(JSON.stringify(request))}`,
+    `  -d ${quoteWord(JSON.stringify(body))}`,
   ].join('\n')
 }
 
-export function quotaCommand(owner: { kind: string; name: string }, limits: QuotaLimits): string {
+export function quotaCommand(
+  owner: { kind: string; name: string },
+  limits: QuotaLimits,
+  hours: number | null = null,
+): string {
   const words = ['berth', 'quota', 'set', owner.kind, quoteWord(owner.name)]
-  const { cpus, memory_bytes: memory, gpus, gpus_by_model: models = {}, instances, jobs } = limits
+  const {
+    cpus,
+    memory_bytes: memory,
+    gpus,
+    gpus_by_model: models = {},
+    instances,
+    jobs,
+    image_bytes: images,
+  } = limits
   if (typeof cpus === 'number') words.push('--cpus', String(cpus))
   if (typeof memory === 'number') words.push('--memory', size(memory))
   if (typeof gpus === 'number') words.push('--gpus', String(gpus))
   for (const [model, count] of Object.entries(models)) words.push('--gpus-of', quoteWord(`${model}=${count}`))
   if (typeof instances === 'number') words.push('--instances', String(instances))
   if (typeof jobs === 'number') words.push('--jobs', String(jobs))
+  if (typeof images === 'number') words.push('--images', size(images))
+  if (hours !== null) words.push('--for', `${hours}h`)
   return words.join(' ')
 }
 
-export function submitCommand(file: string, name?: string): string {
-  const words = ['berth', 'submit', '-', ...(name ? ['--name', quoteWord(name)] : [])]
+export function submitCommand({ file, name, cluster, pool }: SubmitJob): string {
+  const words = ['berth', 'submit', '-']
+  if (name) words.push('--name', quoteWord(name))
+  if (cluster) words.push('--cluster', quoteWord(cluster))
+  if (pool) words.push('--pool', quoteWord(pool))
   return `${words.join(' ')} <<'EOF'\n${file.trimEnd()}\nEOF`
 }
 
@@ -89,4 +113,39 @@ export function saveCommand(instance: string, wanted: SaveInstance): string {
   if (share && share !== 'me') words.push('--share', share)
   if (stop) words.push('--stop')
   return words.join(' ')
+}
+
+export function tokenNewCommand({ name, scope, days }: AddToken): string {
+  const words = ['berth', 'token', 'new', quoteWord(name || 'NAME')]
+  if (scope === 'read') words.push('--scope', 'read')
+  if (typeof days === 'number') words.push('--days', String(days))
+  return words.join(' ')
+}
+
+/** The value is asked for: it stands in no list of processes and in no history. */
+export function secretCommand(
+  name: string,
+  registry: { host: string; user: string } | null,
+  site: boolean,
+): string {
+  const words = ['berth', 'secret', 'set', quoteWord(name || 'NAME')]
+  if (registry) words.push('--registry', quoteWord(registry.host), '--user', quoteWord(registry.user))
+  if (site) words.push('--site')
+  return words.join(' ')
+}
+
+export function addKeyCommand(name: string): string {
+  return ['berth ssh-key add ~/.ssh/id_ed25519.pub', ...(name ? ['--name', quoteWord(name)] : [])].join(' ')
+}
+
+export function newKeyCommand(name: string): string {
+  return `berth ssh-key new ${quoteWord(name || 'NAME')}`
+}
+
+export function addNamedCommand(kind: 'group' | 'workspace', name: string): string {
+  return `berth ${kind} add ${quoteWord(name || 'NAME')}`
+}
+
+export function tensorboardCommand(folder: string): string {
+  return `berth tensorboard ${quoteWord(folder || 'FOLDER')}`
 }

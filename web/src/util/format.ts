@@ -26,14 +26,14 @@ const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ]
 
-/** "5 minutes ago". Less than a minute is "now": the text is redrawn only twice a minute. */
-export function formatAgo(then: Date, now: Date, language: string): string {
+/** "5 minutes ago"; nothing for less than a minute: the text is redrawn only twice a minute. */
+export function formatAgo(then: Date, now: Date, language: string): string | null {
   const seconds = (then.getTime() - now.getTime()) / 1000
   const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
   for (const [unit, length] of STEPS) {
     if (Math.abs(seconds) >= length) return format.format(Math.trunc(seconds / length), unit)
   }
-  return format.format(0, 'second')
+  return null
 }
 
 export function formatExact(then: Date, language: string): string {

@@ -2,7 +2,17 @@
 
 export const LINE_LIMIT = 5_000
 /** A "line" of megabytes (a progress bar without line ends, a binary file) is cut. */
-const LINE_LENGTH_LIMIT = 10_000
+export const LINE_LENGTH_LIMIT = 10_000
+
+/** How many lines of a long log are shown around one of them, and how many always come before and after it. */
+export const PART_LINES = 2_000
+const PART_MARGIN = 500
+
+/** The first of the lines that are shown around one. Its neighbours have the same, so that a step is no new question. */
+export function partAround(line: number): number {
+  const block = PART_LINES - 2 * PART_MARGIN
+  return Math.max(Math.floor((line - 1) / block) * block + 1 - PART_MARGIN, 1)
+}
 
 // CSI and OSC sequences, and the two-byte escapes: what a terminal obeys and a reader should not see.
 // oxlint-disable-next-line no-control-regex
@@ -15,7 +25,7 @@ export function plainLine(raw: string): string {
 }
 
 export class LogLines {
-  /** Whether lines have been dropped. */
+  /** Whether there may be lines before these: some were dropped, or the gateway was not asked for more. */
   cut = false
   private lines: string[] = []
   private open = ''
@@ -25,7 +35,7 @@ export class LogLines {
     const open = parts.pop() ?? ''
     this.open = open.length > LINE_LENGTH_LIMIT ? open.slice(-LINE_LENGTH_LIMIT) : open
     for (const part of parts) this.lines.push(plainLine(part).slice(0, LINE_LENGTH_LIMIT))
-    if (this.lines.length > LINE_LIMIT) {
+    if (this.lines.length >= LINE_LIMIT) {
       this.lines.splice(0, this.lines.length - LINE_LIMIT)
       this.cut = true
     }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { cutAtMatches, MATCH_LIMIT } from './log-search'
+import { cutAtMatches, linesOf, MATCH_LIMIT } from './log-search'
 
 describe('finding in a log', () => {
   const check = (text: string, search: string, expected: string[]) =>
@@ -21,4 +21,14 @@ describe('finding in a log', () => {
 
 test('a log full of matches stays quick to draw', () => {
   expect(cutAtMatches('a'.repeat(MATCH_LIMIT * 2), 'a').count).toBe(MATCH_LIMIT)
+})
+
+test('matches stay in their lines', () => {
+  const lines = linesOf(cutAtMatches('one\n\nloss 1\nend', 'loss').pieces)
+  expect(lines).toEqual([
+    [{ text: 'one' }],
+    [],
+    [{ text: 'loss', match: 0 }, { text: ' 1' }],
+    [{ text: 'end' }],
+  ])
 })

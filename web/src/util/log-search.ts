@@ -37,3 +37,15 @@ export function cutAtMatches(text: string, search: string): { pieces: Piece[]; c
   if (from < text.length) pieces.push({ text: text.slice(from) })
   return { pieces, count }
 }
+
+/** The same pieces, line by line. */
+export function linesOf(pieces: readonly Piece[]): Piece[][] {
+  const lines: Piece[][] = [[]]
+  for (const { text, match } of pieces) {
+    text.split('\n').forEach((part, index) => {
+      if (index > 0) lines.push([])
+      if (part !== '') lines.at(-1)?.push(match === undefined ? { text: part } : { text: part, match })
+    })
+  }
+  return lines
+}

@@ -3,7 +3,7 @@
 import type { QuotaStanding } from '../api/types'
 
 export interface QuotaBar {
-  resource: 'gpus' | 'gpus_of' | 'cpus' | 'memory' | 'instances' | 'jobs'
+  resource: 'gpus' | 'gpus_of' | 'cpus' | 'memory' | 'instances' | 'jobs' | 'images'
   /** Of which model, where the limit is of one. */
   model?: string
   used: number
@@ -21,10 +21,11 @@ export function barsOf({ limits, used, waiting }: QuotaStanding): QuotaBar[] {
   }))
   const bar = (
     resource: QuotaBar['resource'],
-    key: 'gpus' | 'cpus' | 'memory_bytes' | 'instances' | 'jobs',
+    key: 'gpus' | 'cpus' | 'memory_bytes' | 'instances' | 'jobs' | 'image_bytes',
   ): QuotaBar[] => {
     const limit = limits[key]
-    return typeof limit === 'number' ? [{ resource, used: used[key], waiting: waiting[key], limit }] : []
+    if (typeof limit !== 'number') return []
+    return [{ resource, used: used[key] ?? 0, waiting: waiting[key] ?? 0, limit }]
   }
   return [
     ...bar('gpus', 'gpus'),
@@ -33,5 +34,6 @@ export function barsOf({ limits, used, waiting }: QuotaStanding): QuotaBar[] {
     ...bar('memory', 'memory_bytes'),
     ...bar('instances', 'instances'),
     ...bar('jobs', 'jobs'),
+    ...bar('images', 'image_bytes'),
   ]
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { leadsTo } from '../api/apps'
 import { createCommand } from './cli-command'
 import { formatAgo, formatBytes, GIB, MIB } from './format'
-import { LINE_LIMIT, LogLines, plainLine } from './log-lines'
+import { LINE_LIMIT, LogLines, PART_LINES, partAround, plainLine } from './log-lines'
 import { hostForPrograms, originForPrograms } from './own-address'
 import { paths, readAppHost, safeNext } from './path-builder'
 import { quoteWord, splitWords } from './shell-words'
@@ -36,10 +36,15 @@ test('the command says what the form says', () => {
     shm_bytes: 512 * MIB,
     gpus: 2,
     env: { GREETING: 'hello you' },
+    secrets: [
+      { name: 'HF_TOKEN', env: 'HF_TOKEN' },
+      { name: 'hub', env: 'HUB' },
+      { name: 'key.pem', file: true },
+    ],
     command: ['python', 'train.py', 'a b'],
   })
   expect(command).toBe(
-    `berth create train_1 --image localhost/berth/base:latest --cpus 1.5 --memory 8G --shm 512M --gpus 2 --env 'GREETING=hello you' -- python train.py 'a b'`,
+    `berth create train_1 --image localhost/berth/base:latest --cpus 1.5 --memory 8G --shm 512M --gpus 2 --env 'GREETING=hello you' --secret HF_TOKEN --secret hub=HUB --secret key.pem:file -- python train.py 'a b'`,
   )
 })
 
@@ -57,7 +62,7 @@ describe('formatBytes', () => {
 test('formatAgo speaks the language', () => {
   const now = new Date('2026-01-02T00:00:00Z')
   expect(formatAgo(new Date('2026-01-01T22:59:00Z'), now, 'en')).toBe('1 hour ago')
-  expect(formatAgo(new Date('2026-01-01T23:59:50Z'), now, 'en')).toBe('now')
+  expect(formatAgo(new Date('2026-01-01T23:59:50Z'), now, 'en')).toBeNull()
   expect(formatAgo(new Date('2026-01-01T23:55:00Z'), now, 'zh-CN')).toContain('5')
 })
 
@@ -77,6 +82,17 @@ test('log lines come whole however they are cut, and only the last are kept', ()
   lines.push('\n'.repeat(LINE_LIMIT))
   expect(lines.text().split('\n')).toHaveLength(LINE_LIMIT)
   expect(lines.cut).toBe(true)
+})
+
+test('a line of a long log is shown with its surroundings, and its neighbours with the same', () => {
+  expect(partAround(1)).toBe(1)
+  expect(partAround(499)).toBe(1)
+  for (const line of [1_500, 12_345, 12_346, 20_000]) {
+    const from = partAround(line)
+    expect(line - from).toBeGreaterThanOrEqual(500)
+    expect(from + PART_LINES - line).toBeGreaterThan(500)
+  }
+  expect(partAround(12_345)).toBe(partAround(12_346))
 })
 
 describe('safeNext stays on this site', () => {

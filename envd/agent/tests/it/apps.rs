@@ -27,15 +27,15 @@ if os.path.exists("die"):
 http.server.HTTPServer((flags["host"], int(flags["port"])), http.server.SimpleHTTPRequestHandler).serve_forever()
 "#;
 
-async fn world() -> World {
-    // One folder for the program, made before the agent reads its surroundings.
-    let programs = Box::leak(Box::new(tempfile::tempdir().unwrap())).path();
-    let program = programs.join("tensorboard");
+/// And the folder of the program, which is gone with what holds it.
+async fn world() -> (World, tempfile::TempDir) {
+    let programs = tempfile::tempdir().unwrap();
+    let program = programs.path().join("tensorboard");
     fs::write(&program, TENSORBOARD).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut spec = spec(&[]);
-    spec.env.insert("PATH".to_owned(), format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display()));
-    World::linked(&spec).await
+    spec.env.insert("PATH".to_owned(), format!("{}:/usr/local/bin:/usr/bin:/bin", programs.path().display()));
+    (World::linked(&spec).await, programs)
 }
 
 fn call(act: AppAct, folder: Option<&str>) -> AppCall {
@@ -83,7 +83,7 @@ fn is_gone(pid: Pid) -> bool {
 
 #[tokio::test]
 async fn an_app_starts_once_and_outlives_the_gateway() {
-    let mut world = world().await;
+    let (mut world, _programs) = world().await;
     let looked = report(&mut world, call(AppAct::Look, None)).await;
     assert_eq!((looked.state, looked.source), (AppState::Stopped, Some(AppSource::Image)));
 
@@ -113,7 +113,7 @@ async fn an_app_starts_once_and_outlives_the_gateway() {
 
 #[tokio::test]
 async fn one_that_dies_says_how_and_starts_anew() {
-    let mut world = world().await;
+    let (mut world, _programs) = world().await;
     let home = world.directory.path().to_owned();
     fs::write(home.join("die"), "").unwrap();
     report(&mut world, call(AppAct::Start, None)).await;
@@ -140,7 +140,7 @@ async fn one_that_dies_says_how_and_starts_anew() {
 
 #[tokio::test]
 async fn only_the_last_of_a_flood_is_kept() {
-    let mut world = world().await;
+    let (mut world, _programs) = world().await;
     fs::write(world.directory.path().join("flood"), "").unwrap();
     report(&mut world, call(AppAct::Start, None)).await;
     let ready = becomes(&mut world, AppState::Ready, None).await;
@@ -152,7 +152,7 @@ async fn only_the_last_of_a_flood_is_kept() {
 
 #[tokio::test]
 async fn another_folder_is_another_app() {
-    let mut world = world().await;
+    let (mut world, _programs) = world().await;
     let home = world.directory.path().to_owned();
     fs::create_dir(home.join("runs")).unwrap();
     report(&mut world, call(AppAct::Start, Some("runs"))).await;
@@ -176,7 +176,7 @@ async fn another_folder_is_another_app() {
 
 #[tokio::test]
 async fn what_makes_no_sense_is_refused() {
-    let mut world = world().await;
+    let (mut world, _programs) = world().await;
     for (app, prefix, folder, about) in [
         ("paint", "/", None, "`paint`"),
         ("lab", "", None, "prefix"),

@@ -79,14 +79,12 @@ impl AsyncRead for Passed {
     ) -> Poll<io::Result<()>> {
         loop {
             let mut guard = ready!(self.socket.poll_read_ready(context))?;
-            let unfilled = buffer.initialize_unfilled();
-            let result = guard.try_io(|socket| {
-                let (_, read) = rustix::net::recv(&socket.get_ref().0, unfilled, RecvFlags::DONTWAIT)?;
-                Ok(read)
-            });
-            match result {
+            match guard.try_io(|socket| read_into(&socket.get_ref().0, buffer)) {
                 Ok(Ok(read)) => {
-                    buffer.advance(read);
+                    // Less than there was room for is all there was: the next to ask waits without asking in vain.
+                    if read > 0 && buffer.remaining() > 0 {
+                        guard.clear_ready();
+                    }
                     return Poll::Ready(Ok(()));
                 }
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -143,6 +141,19 @@ impl AsyncWrite for Passed {
             Err(error) => Err(error.into()),
         })
     }
+}
+
+/// Reads what is there, without filling the room for it with zeros before: that would cost as much as the reading.
+#[expect(unsafe_code, reason = "ReadBuf has no safe way to be filled by the system")]
+fn read_into(socket: &OwnedFd, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
+    // SAFETY: nothing but `recv` gets the slice, and that only ever writes to it.
+    let room = unsafe { buffer.unfilled_mut() };
+    let ((filled, _), _) = rustix::net::recv(socket, room, RecvFlags::DONTWAIT)?;
+    let read = filled.len();
+    // SAFETY: these bytes are the ones that `recv` says it has written.
+    unsafe { buffer.assume_init(read) };
+    buffer.advance(read);
+    Ok(read)
 }
 
 // === impl Socket ===

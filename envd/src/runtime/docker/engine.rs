@@ -147,6 +147,7 @@ pub(super) fn runtime_error(error: DockerError) -> RuntimeError {
         // Conflicts and what is missing pass when things move; a bad request stays a bad request.
         return match status_code {
             400 | 403 => RuntimeError::Refused { why },
+            _ if is_stuck(&why) => RuntimeError::Stuck { why },
             _ => RuntimeError::Engine { why },
         };
     }
@@ -155,6 +156,11 @@ pub(super) fn runtime_error(error: DockerError) -> RuntimeError {
 
 pub(super) fn is_disk_full(why: &str) -> bool {
     why.contains("no space left on device") || why.contains("disk quota exceeded")
+}
+
+/// Whether a start is refused since containerd still has the run before, which the engine believes to be over.
+fn is_stuck(why: &str) -> bool {
+    why.contains("task") && why.contains("already exists")
 }
 
 /// What the engine said, with the causes that its client keeps behind it, in bounds.

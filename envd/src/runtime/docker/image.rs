@@ -27,6 +27,7 @@ use crate::{
 /// What the engine gives processes when the image says nothing.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+const DOCKER_HUB: &str = "docker.io";
 /// What is allowed where the site names no registries.
 const PUBLIC_ONES: &str = "a public registry, or ask the admin to name this one in `registries`";
 /// The most that a registry may take to say which content a name has.
@@ -43,6 +44,20 @@ pub(super) struct Places<'a> {
     pub(super) registries: Option<&'a [String]>,
     /// The site's own registry.
     pub(super) own: Option<&'a registry::Settings>,
+    /// Where images of Docker Hub come from instead.
+    pub(super) hub_relay: Option<&'a str>,
+}
+
+impl Places<'_> {
+    /// Where an image is asked for and pulled from: of Docker Hub by way of the site's relay, where there is one. With a
+    /// login for it Docker Hub itself is asked: the relay would not know who asks.
+    fn source(&self, name: Reference, login: Option<&RegistryLogin>) -> Result<Reference, RuntimeError> {
+        let is_open = name.registry() == DOCKER_HUB && credentials(&name, login).is_none();
+        match self.hub_relay.filter(|_| is_open) {
+            None => Ok(name),
+            Some(relay) => parse(&name.whole().replacen(DOCKER_HUB, relay, 1)),
+        }
+    }
 }
 
 /// The image that `reference` names, pulled only when it is not here.
@@ -67,6 +82,7 @@ pub(super) async fn ensure(
     let (name, login) = if own.is_some() || is_local(&name) {
         (name.whole(), site_login(own, reference).await?)
     } else {
+        let name = places.source(name, login)?;
         let digest = ask(engine, &name, places, login).await?;
         (format!("{}/{}@{digest}", name.registry(), name.repository()), credentials(&name, login))
     };
@@ -97,7 +113,7 @@ pub(super) async fn find(
         return Ok(None);
     }
     allowed(&name, places.registries)?;
-    ask(engine, &name, places, login).await.map(Some)
+    ask(engine, &places.source(name, login)?, places, login).await.map(Some)
 }
 
 /// Asks a registry, by way of the engine, which knows the site's certificates and proxies.
@@ -107,7 +123,8 @@ async fn ask(
     places: Places<'_>,
     login: Option<&RegistryLogin>,
 ) -> Result<String, RuntimeError> {
-    if places.registries.is_none() && reach::leads_inside(name.registry()).await {
+    let is_named = places.registries.is_some() || places.hub_relay == Some(name.registry());
+    if !is_named && reach::leads_inside(name.registry()).await {
         let registry = name.registry().to_owned();
         return Err(RuntimeError::RegistryNotAllowed { registry, allowed: PUBLIC_ONES.to_owned() });
     }

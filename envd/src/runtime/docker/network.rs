@@ -51,6 +51,16 @@ pub(super) struct Found {
     pub(super) is_new: bool,
 }
 
+/// How many networks are left, and how many are gone.
+#[derive(Debug, Default)]
+pub(super) struct Removed {
+    pub(super) left: usize,
+    /// Of those left, how many the engine holds on to while nothing is in them: when containers come and go at once it
+    /// may miscount them, and counts anew when it is started the next time.
+    pub(super) miscounted: usize,
+    pub(super) gone: usize,
+}
+
 // === impl Names ===
 
 impl Names {
@@ -188,19 +198,18 @@ impl Networks {
         Ok(users.map(|user| self.names.bridge(user)).collect())
     }
 
-    /// Removes the networks of users who have no container, or with `all` every one; answers with the number of those
-    /// that are left.
-    pub(super) async fn remove_unused(&self, engine: &Engine, all: bool) -> Result<usize, RuntimeError> {
+    /// Removes the networks of users who have no container, or with `all` every one.
+    pub(super) async fn remove_unused(&self, engine: &Engine, all: bool) -> Result<Removed, RuntimeError> {
         let networks = self.list(engine).await?;
         if networks.is_empty() {
-            return Ok(0);
+            return Ok(Removed::default());
         }
         let wanted = if all { BTreeSet::new() } else { self.used(engine).await? };
-        let mut left = 0;
+        let mut counts = Removed::default();
         for network in &networks {
             let (Some(id), Some(user)) = (&network.id, user_of(network)) else { continue };
             if wanted.contains(user) {
-                left += 1;
+                counts.left += 1;
                 continue;
             }
             let removed = engine
@@ -209,13 +218,16 @@ impl Networks {
                 })
                 .await;
             if let Ok(Some(())) = removed {
+                counts.gone += 1;
                 info!(network = network.name, "removed a network");
             } else {
-                left += 1;
-                warn!(network = network.name, "a network without instances cannot be removed yet");
+                counts.left += 1;
+                let empty = is_empty(engine, id).await?;
+                counts.miscounted += usize::from(empty);
+                warn!(network = network.name, empty, "a network without instances cannot be removed yet");
             }
         }
-        Ok(left)
+        Ok(counts)
     }
 
     async fn list(&self, engine: &Engine) -> Result<Vec<Network>, RuntimeError> {
@@ -235,6 +247,14 @@ impl Networks {
             .await?;
         Ok(found.into_iter().filter_map(|one| one.labels?.remove(LABEL_NETWORK)).collect())
     }
+}
+
+/// Whether a network is there and has nothing in it.
+async fn is_empty(engine: &Engine, id: &str) -> Result<bool, RuntimeError> {
+    let found = engine
+        .call_unless("look at a network", LOOK, &[404], async |docker| docker.inspect_network(id, None).await)
+        .await?;
+    Ok(found.is_some_and(|network| network.containers.is_none_or(|inside| inside.is_empty())))
 }
 
 fn user_of(network: &Network) -> Option<&str> {

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, io, path::PathBuf, time::Duration};
 
 use bollard::{
-    models::{ContainerConfig, ContainerInspectResponse, ImageConfig, ImageInspect},
+    models::{ChangeType, ContainerConfig, ContainerInspectResponse, ImageConfig, ImageInspect},
     query_parameters::{CommitContainerOptionsBuilder, ImportImageOptionsBuilder, RemoveImageOptionsBuilder},
 };
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::{LOOK, PULL_SILENCE, engine};
 use crate::runtime::{
-    BaseImage, Container, ImageId, RuntimeError, SaveSource, VISIBLE_CARDS, docker::engine::Engine,
+    BaseImage, Change, Container, ImageId, RuntimeError, SaveSource, VISIBLE_CARDS, docker::engine::Engine,
 };
 
 const OUR_LABELS: &str = "berth.";
@@ -24,6 +24,8 @@ const OVERLAY: &str = "overlay2";
 const UNTAG: Duration = Duration::from_mins(2);
 /// The most that reading all that a container has written may take.
 const KEEP: Duration = Duration::from_mins(30);
+/// The most that comparing all files of a container with its image may take.
+const CHANGES: Duration = Duration::from_mins(10);
 
 pub(super) async fn source(engine: &Engine, container: &Container) -> Result<SaveSource, RuntimeError> {
     let found = engine
@@ -45,6 +47,8 @@ pub(super) async fn source(engine: &Engine, container: &Container) -> Result<Sav
     let (upper, mut lowers) = directories(found);
     let first = base_layers(&image);
     let mut base = base(image)?;
+    // Where they have no directories, what was kept counts as part of the image.
+    let first = first.filter(|_| upper.is_some());
     let kept = base.diff_ids.split_off(first.unwrap_or(usize::MAX).min(base.diff_ids.len())).len();
     // The uppermost of them is the engine's own.
     let kept = lowers.drain(1.min(lowers.len())..(1 + kept).min(lowers.len())).rev().collect();
@@ -98,19 +102,67 @@ pub(super) async fn export_image(
     engine: &Engine,
     image: &str,
 ) -> Result<impl Stream<Item = Result<Bytes, RuntimeError>> + Send + use<>, RuntimeError> {
-    let docker = engine.docker().await?;
-    let image = image.to_owned();
-    // The stream holds the client, which its own type does not say.
-    Ok(async_stream(docker, image))
+    Ok(pumped(engine.docker().await?, image.to_owned(), Exported::Image))
 }
 
-fn async_stream(
+/// All files of a container.
+pub(super) async fn export_files(
+    engine: &Engine,
+    container: &Container,
+) -> Result<impl Stream<Item = Result<Bytes, RuntimeError>> + Send + 'static + use<>, RuntimeError> {
+    Ok(pumped(engine.docker().await?, container.id.clone(), Exported::Container))
+}
+
+pub(super) async fn changed_paths(
+    engine: &Engine,
+    container: &Container,
+) -> Result<Vec<(String, Change)>, RuntimeError> {
+    let changes = engine
+        .call("look for what changed", CHANGES, async |docker| docker.container_changes(&container.id).await)
+        .await?;
+    let told = changes.unwrap_or_default().into_iter().map(|change| {
+        let kind = match change.kind {
+            ChangeType::_0 => Change::Modified,
+            ChangeType::_1 => Change::Added,
+            ChangeType::_2 => Change::Removed,
+        };
+        (change.path, kind)
+    });
+    Ok(told.collect())
+}
+
+/// Engines do so since this version.
+const ZSTD: u32 = 23;
+
+pub(super) async fn unpacks_zstd(engine: &Engine) -> Result<bool, RuntimeError> {
+    let version = engine.call("ask for the version", LOOK, async |docker| docker.version().await).await?;
+    Ok(is_at_least(ZSTD, version.version.as_deref().unwrap_or_default()))
+}
+
+/// Whether a version such as `20.10.24+dfsg1` is that one or a later one.
+fn is_at_least(wanted: u32, version: &str) -> bool {
+    version.split('.').next().and_then(|major| major.parse::<u32>().ok()).is_some_and(|major| major >= wanted)
+}
+
+/// What an engine gives out as an archive.
+#[derive(Debug, Clone, Copy)]
+enum Exported {
+    Image,
+    Container,
+}
+
+/// The stream holds the client, which the client's own streams do not say.
+fn pumped(
     docker: bollard::Docker,
-    image: String,
+    name: String,
+    what: Exported,
 ) -> impl Stream<Item = Result<Bytes, RuntimeError>> + Send {
     let (send, receive) = tokio::sync::mpsc::channel(4);
     let pump = async move {
-        let mut pieces = std::pin::pin!(docker.export_image(&image));
+        let mut pieces = match what {
+            Exported::Image => docker.export_image(&name).boxed(),
+            Exported::Container => docker.export_container(&name).boxed(),
+        };
         loop {
             let piece = match timeout(PULL_SILENCE, pieces.next()).await {
                 Ok(Some(piece)) => piece.map_err(engine::runtime_error),
@@ -193,4 +245,19 @@ pub(super) async fn untag(engine: &Engine, reference: &str) -> Result<(), Runtim
         })
         .await
         .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_since_version_23_unpack_zstd() {
+        for version in ["23.0.1", "28.1.0-rc.1", "24"] {
+            assert!(is_at_least(ZSTD, version), "{version}");
+        }
+        for version in ["20.10.24+dfsg1", "19.03", "", "dev"] {
+            assert!(!is_at_least(ZSTD, version), "{version}");
+        }
+    }
 }

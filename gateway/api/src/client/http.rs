@@ -12,7 +12,10 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Client, ClientError};
-use crate::error::{Code, PROBLEM_JSON, Problem};
+use crate::{
+    Page,
+    error::{Code, PROBLEM_JSON, Problem},
+};
 
 /// How long to try to reach the gateway.
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -22,6 +25,8 @@ const CALL_LIMIT: Duration = Duration::from_mins(1);
 const SILENCE_LIMIT: Duration = Duration::from_mins(1);
 /// The largest body of a plain call: thousands of instances fit.
 const BODY_LIMIT: usize = 16 << 20;
+/// As many as a gateway gives at once.
+const PAGE_MAX: u32 = 1000;
 
 impl Client {
     /// A client of the gateway at `base`, such as `http://localhost:8080`. Nothing is sent yet.
@@ -122,6 +127,46 @@ impl Client {
         read(answer, &url).await
     }
 
+    /// A whole list of things, newest first, page after page.
+    pub(super) async fn all_pages<T: DeserializeOwned>(
+        &self,
+        kind: &str,
+        all: bool,
+        id: impl Fn(&T) -> String + Send,
+    ) -> Result<Vec<T>, ClientError> {
+        let mut found: Vec<T> = Vec::new();
+        loop {
+            let after = found.last().map(&id);
+            let page = self.page(kind, all, after.as_deref(), PAGE_MAX).await?;
+            let is_last = page.len() < PAGE_MAX as usize;
+            found.extend(page);
+            if is_last {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// One's own things, or all that one may see: those that come after `after`, the newest when it is absent.
+    pub(super) async fn page<T: DeserializeOwned>(
+        &self,
+        kind: &str,
+        all: bool,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<T>, ClientError> {
+        let mut url = self.url(&[kind])?;
+        let mut query = url.query_pairs_mut();
+        query.append_pair("limit", &limit.to_string());
+        if all {
+            query.append_pair("all", "true");
+        }
+        if let Some(after) = after {
+            query.append_pair("after", after);
+        }
+        drop(query);
+        Ok(self.get_url::<Page<T>>(url).await?.items)
+    }
+
     /// A call that answers with JSON.
     pub(super) async fn call<T: DeserializeOwned>(
         &self,
@@ -129,7 +174,15 @@ impl Client {
         path: &[&str],
         body: Option<&impl Serialize>,
     ) -> Result<T, ClientError> {
-        let url = self.url(path)?;
+        self.call_url(method, self.url(path)?, body).await
+    }
+
+    pub(super) async fn call_url<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, ClientError> {
         let answer = self.send(self.plain(method, url.clone(), body), &url).await?;
         read(answer, &url).await
     }

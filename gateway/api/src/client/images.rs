@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::{Client, ClientError};
 use crate::{
     ImageId, Page,
-    image::{ChangeImage, Changes, Image, SaveInstance},
+    image::{ChangeImage, Changes, CollectImages, CollectedImages, Image, SaveInstance},
     packages::Recipe,
 };
 
@@ -47,6 +47,16 @@ impl Client {
 
     pub async fn change_image(&self, image: &str, change: &ChangeImage) -> Result<Image, ClientError> {
         self.call(Method::PATCH, &["images", image], Some(change)).await
+    }
+
+    /// Tries a save again that failed.
+    pub async fn retry_image(&self, image: &str) -> Result<Image, ClientError> {
+        self.call(Method::POST, &["images", image, "retry"], None::<&()>).await
+    }
+
+    /// Gives back the room of images that are gone, as an admin.
+    pub async fn collect_images(&self, wanted: &CollectImages) -> Result<CollectedImages, ClientError> {
+        self.call(Method::POST, &["images", "collect"], Some(wanted)).await
     }
 
     pub async fn delete_image(&self, image: &str) -> Result<Image, ClientError> {

@@ -12,7 +12,7 @@ use super::{Client, ClientError, Event, Events, Process, process, wait};
 use crate::{
     Code, Job, JobId, Page,
     job::{ChangeJob, DryRun, JobEventAt, RerunJob, SubmitJob},
-    quota::Quota,
+    quota::{OwnQuota, Quota},
     usage::{Sample, Usage},
 };
 
@@ -26,6 +26,10 @@ pub struct LogPart {
     pub tail: Option<u32>,
     pub since: Option<Timestamp>,
     pub grep: Option<String>,
+    /// From this line on, counted from 1, whatever `tail` and `since` say.
+    pub from: Option<u64>,
+    /// How many with `from`.
+    pub lines: Option<u64>,
 }
 
 /// Wherever a job is asked for, its name, its slug or its id will do.
@@ -39,13 +43,19 @@ impl Client {
         self.call(Method::POST, &["jobs:dryRun"], Some(job)).await
     }
 
-    /// The newest of one's own jobs, or of all that one may see.
+    /// One's own jobs, or all that one may see, newest first.
     pub async fn jobs(&self, all: bool) -> Result<Vec<Job>, ClientError> {
-        let mut url = self.url(&["jobs"])?;
-        if all {
-            url.query_pairs_mut().append_pair("all", "true");
-        }
-        Ok(self.get_url::<Page<Job>>(url).await?.items)
+        self.all_pages("jobs", all, |job: &Job| job.id.to_string()).await
+    }
+
+    /// Those that come after `after`; the newest when it is absent.
+    pub async fn job_page(
+        &self,
+        all: bool,
+        after: Option<&JobId>,
+        limit: u32,
+    ) -> Result<Vec<Job>, ClientError> {
+        self.page("jobs", all, after.map(JobId::as_str), limit).await
     }
 
     pub async fn job(&self, name: &str) -> Result<Job, ClientError> {
@@ -95,7 +105,7 @@ impl Client {
         Process::connect(self, url, process::Framing::Prefixed).await
     }
 
-    async fn pieces(
+    pub(super) async fn pieces(
         &self,
         url: Url,
     ) -> Result<impl Stream<Item = Result<Bytes, ClientError>> + Unpin + use<>, ClientError> {
@@ -103,7 +113,7 @@ impl Client {
         Ok(answer.bytes_stream().map_err(move |cause| ClientError::unreachable(&url, cause)))
     }
 
-    fn log_url(&self, path: &[&str], part: &LogPart) -> Result<Url, ClientError> {
+    pub(super) fn log_url(&self, path: &[&str], part: &LogPart) -> Result<Url, ClientError> {
         let mut url = self.url(path)?;
         let pairs = [
             ("task", part.task.clone()),
@@ -111,6 +121,8 @@ impl Client {
             ("tail", part.tail.map(|number| number.to_string())),
             ("since", part.since.map(|time| time.to_string())),
             ("grep", part.grep.clone()),
+            ("from", part.from.map(|number| number.to_string())),
+            ("lines", part.lines.map(|number| number.to_string())),
         ];
         for (name, value) in pairs {
             if let Some(value) = value {
@@ -220,6 +232,11 @@ impl Client {
             }
         }
         Ok(self.get_url::<Page<Usage>>(url).await?.items)
+    }
+
+    /// What the caller and the caller's group may hold, hold and wait for.
+    pub async fn own_quota(&self) -> Result<OwnQuota, ClientError> {
+        self.get(&["me", "quota"]).await
     }
 
     pub async fn user_quota(&self, name: &str) -> Result<Quota, ClientError> {

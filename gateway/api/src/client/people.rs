@@ -4,7 +4,7 @@ use reqwest::Method;
 
 use super::{Client, ClientError};
 use crate::{
-    Instance, Page,
+    Page,
     audit::{AuditPage, AuditQuery},
     people::{AddNamed, AddUser, ChangeUser, Group, NewPassword, User, Workspace},
     ssh::{AddSshKey, SshChallenge, SshDoor, SshKey},
@@ -40,13 +40,6 @@ impl Client {
 
     pub async fn reset_password(&self, name: &str) -> Result<NewPassword, ClientError> {
         self.call(Method::POST, &["users", name, "password"], None::<&()>).await
-    }
-
-    /// All instances that one may see: those of the group for its leader, everyone's for an admin.
-    pub async fn visible_instances(&self) -> Result<Vec<Instance>, ClientError> {
-        let mut url = self.url(&["instances"])?;
-        url.query_pairs_mut().append_pair("all", "true");
-        Ok(self.get_url::<Page<Instance>>(url).await?.items)
     }
 }
 

@@ -35,6 +35,12 @@ pub(crate) struct Create {
     /// The model of graphics processor, such as `3090`
     #[arg(long, value_name = "MODEL")]
     gpu_type: Option<String>,
+    /// The cluster to make it on [default: the site's first]
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
+    /// The pool to take room from; `berth nodes` shows them
+    #[arg(long, value_name = "NAME")]
+    pool: Option<String>,
     /// Set a variable in its environment; without `=VALUE` it is taken from this shell
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
@@ -66,6 +72,8 @@ pub(crate) async fn create(arguments: Create, session: &Session) -> anyhow::Resu
         shm_bytes: amount::given(arguments.shm, "shm_bytes")?,
         gpus: arguments.gpus.of("gpus")?,
         gpu_model: arguments.gpu_type,
+        cluster: arguments.cluster,
+        pool: arguments.pool,
         env: environment(&arguments.env, session.words, |name| env::var(name).ok())?,
         command: arguments.command,
         auto_start: arguments.auto_start,

@@ -15,7 +15,7 @@ use std::{
 use clap::Args;
 use gateway_api::{
     Status as State,
-    client::{Client, ClientError},
+    client::{Client, ClientError, LogPart},
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -253,7 +253,7 @@ async fn look_at_websocket(client: &Client, report: &mut Report) {
     let Some(instance) = running else {
         return report.skip(Check::WebSocket, words.websocket_needs_instance());
     };
-    match client.follow_logs(instance.name.as_str(), Some(0)).await {
+    match client.follow_logs(instance.name.as_str(), &LogPart { tail: Some(0), ..LogPart::default() }).await {
         Ok(_) => report.ok(Check::WebSocket, words.websocket_works()),
         Err(error) => {
             let (message, _) = failure::explain(&error, words);

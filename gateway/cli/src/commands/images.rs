@@ -6,12 +6,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use gateway_api::{
     Code,
     client::ClientError,
-    image::{ChangeImage, Changes, Image, ImageState, SaveInstance, Saved, Share},
+    image::{ChangeImage, Changes, CollectImages, Image, ImageState, SaveInstance, Saved, Share},
     packages::{Package, Packages},
 };
 use jiff::Timestamp;
 
-use super::{Session, list::Json};
+use super::{Session, jobs::parse_time, list::Json};
 use crate::{
     failure::{Said, Status},
     output::{self, Line},
@@ -74,6 +74,13 @@ pub(crate) enum ImageCommand {
     Dockerfile(Which),
     /// Delete saved images, or give up saving them
     Rm(Images),
+    /// Give an image another name; by the one before it nobody finds it any more
+    #[command(visible_alias = "rename")]
+    Mv(Moving),
+    /// Try a save again that failed
+    Retry(Retrying),
+    /// Give back the room of images that are gone, as an admin
+    Gc(Collecting),
     /// Say who may use a saved image
     Share(Sharing),
     /// Propose an image for the platform's list
@@ -96,6 +103,40 @@ pub(crate) struct Images {
     /// The images: `NAME:TAG`, `USER/NAME:TAG`, references or ids
     #[arg(required = true, value_name = "IMAGE")]
     images: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Moving {
+    /// The image
+    image: String,
+    /// Its new name and tag, its name alone (`NAME:`), or its tag alone
+    #[arg(value_name = "[NAME:]TAG")]
+    to: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Retrying {
+    /// The image
+    image: String,
+    /// Wait until it is done, and fail if it fails
+    #[arg(long)]
+    wait: bool,
+    /// How long to wait
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, requires = "wait")]
+    timeout: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Collecting {
+    /// Only show what would go
+    #[arg(long)]
+    dry_run: bool,
+    /// What was written since so long stays, as a push may still be under way
+    #[arg(long, value_name = "TIME", default_value = "1d", value_parser = parse_time)]
+    older_than: Duration,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -144,12 +185,7 @@ pub(crate) async fn save(arguments: Save, session: &Session) -> anyhow::Result<S
     if arguments.dry_run {
         return preview(&arguments, exclude.as_deref(), session).await;
     }
-    let (name, tag) = match arguments.tag.as_deref().map(|text| text.rsplit_once(':').ok_or(text)) {
-        None => (None, None),
-        // With nothing behind the colon it gets the tag that nobody chose.
-        Some(Ok((name, tag))) => (Some(name.to_owned()), (!tag.is_empty()).then(|| tag.to_owned())),
-        Some(Err(tag)) => (None, Some(tag.to_owned())),
-    };
+    let (name, tag) = arguments.tag.as_deref().map(name_and_tag).unwrap_or_default();
     let (share, stop) = (arguments.share.into(), arguments.stop);
     let body = SaveInstance { name, tag, message: arguments.message, exclude, share, stop };
     let mut image = match session.client.save_instance(&arguments.instance, &body).await {
@@ -167,6 +203,15 @@ pub(crate) async fn save(arguments: Save, session: &Session) -> anyhow::Result<S
         output::data(&image.reference)?;
     }
     Ok(Status::DONE)
+}
+
+/// `NAME:TAG`, `NAME:` or `TAG`.
+fn name_and_tag(text: &str) -> (Option<String>, Option<String>) {
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    match text.rsplit_once(':') {
+        Some((name, tag)) => (Some(name.to_owned()), given(tag)),
+        None => (None, Some(text.to_owned())),
+    }
 }
 
 async fn wait(session: &Session, image: &Image, seconds: u64) -> anyhow::Result<Image> {
@@ -289,6 +334,28 @@ pub(crate) async fn image(command: ImageCommand, session: &Session) -> anyhow::R
             }
             Ok(status)
         }
+        ImageCommand::Mv(Moving { image, to }) => {
+            let (name, tag) = name_and_tag(&to);
+            change(image, ChangeImage { name, tag, ..ChangeImage::default() }).await
+        }
+        ImageCommand::Retry(Retrying { image, wait: waits, timeout }) => {
+            let mut image = client.retry_image(&image).await?;
+            if waits {
+                image = wait(session, &image, timeout).await?;
+            }
+            output::data(&image.reference)?;
+            Ok(Status::DONE)
+        }
+        ImageCommand::Gc(Collecting { dry_run, older_than, json }) => {
+            let wanted = CollectImages { dry_run, older_than_seconds: Some(older_than.as_secs()) };
+            let collected = client.collect_images(&wanted).await?;
+            if json {
+                output::json(&collected)?;
+            } else {
+                output::data(&words.collected(&collected, dry_run))?;
+            }
+            Ok(Status::DONE)
+        }
         ImageCommand::Share(Sharing { image, with }) => {
             change(image, ChangeImage { share: Some(with.into()), ..ChangeImage::default() }).await
         }
@@ -356,6 +423,8 @@ fn full_name(saved: &Saved) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use gateway_api::image::CollectedImages;
+
     use super::*;
     use crate::words::Language;
 
@@ -393,11 +462,20 @@ pub(crate) mod tests {
             done_bytes: 1 << 20,
             total_bytes: Some(4 << 20),
         };
+        let collected = CollectedImages {
+            blobs: 3,
+            blob_bytes: 5 << 20,
+            images: vec!["127.0.0.1:5000/alice/old:1".to_owned()],
+            image_bytes: 7 << 20,
+            own_registry: true,
+        };
         let mut text = Vec::new();
         for words in [Language::English, Language::Chinese].map(Words::new) {
             text.push(details(&saved(), words));
             text.push(changes_text(&changes, words));
             text.push(words.image_state_in_full(&saving));
+            text.push(words.collected(&collected, true));
+            text.push(words.collected(&CollectedImages::default(), false));
         }
         insta::assert_snapshot!(text.join("\n\n"));
     }

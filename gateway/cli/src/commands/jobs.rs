@@ -88,7 +88,7 @@ pub(crate) async fn rerun(arguments: Rerun, session: &Session) -> anyhow::Result
     if !arguments.wait.wait {
         return Ok(Status::DONE);
     }
-    Ok(exit_status(&until_over(&job, arguments.wait.limit(), session).await?))
+    Ok(exit_status(&until_over(&job, arguments.wait.limit(), false, session).await?))
 }
 
 pub(crate) async fn change(arguments: &Change, session: &Session) -> anyhow::Result<Status> {
@@ -144,8 +144,13 @@ pub(super) async fn end(
     Ok(job.name)
 }
 
-/// Waits until a job has ended, and says so.
-pub(super) async fn until_over(job: &Job, limit: Duration, session: &Session) -> anyhow::Result<Job> {
+/// Waits until a job has ended, and says so; to one who follows its output not what it wrote last.
+pub(super) async fn until_over(
+    job: &Job,
+    limit: Duration,
+    follows: bool,
+    session: &Session,
+) -> anyhow::Result<Job> {
     let mut said = String::new();
     let words = session.words;
     let over = session.client.wait_for_job(&job.id, limit, |now| {
@@ -160,6 +165,11 @@ pub(super) async fn until_over(job: &Job, limit: Duration, session: &Session) ->
         return Err(Said { what: words.instance_gone(&job.name), hint: None }.into());
     };
     output::say(&output::printable(&words.job_progress(&over)));
+    if !follows {
+        for line in over.ended.iter().flat_map(|end| &end.last_lines) {
+            output::say(&format!("  {}", output::printable(line)));
+        }
+    }
     if !succeeded(&over) {
         output::say(&format!("{}{}", words.hint(), words.hint_logs(&over.name)));
     }
@@ -209,7 +219,9 @@ fn table(jobs: &[Job], all: bool, words: Words, now: Timestamp) -> String {
     };
     let third = if all { Title::User } else { Title::Priority };
     let titles = [Title::Name, Title::State, third, Title::Tasks, Title::Gpus, Title::Ran, Title::Age];
-    output::table(words, titles, jobs.iter().map(row))
+    let more = output::cluster_column(jobs.iter().map(|job| job.cluster.as_str()));
+    let rows = jobs.iter().map(|job| (row(job), more.iter().map(|_| job.cluster.clone()).collect()));
+    output::table_with(words, titles, rows, more)
 }
 
 fn details(job: &Job, words: Words) -> String {
@@ -220,7 +232,10 @@ fn details(job: &Job, words: Words) -> String {
         (Title::Kind, job.dialect.clone()),
         (Title::Priority, job.priority.to_string()),
         (Title::Attempt, job.attempt.to_string()),
+        (Title::Cluster, job.cluster.clone()),
     ];
+    rows.extend(job.pool.clone().map(|pool| (Title::Pools, pool)));
+    rows.extend(job.share.clone().map(|share| (Title::JobShare, share)));
     if let Some(limit) = job.time_limit_seconds {
         rows.push((Title::TimeLimit, format!("{limit} s")));
     }
@@ -251,6 +266,9 @@ fn details(job: &Job, words: Words) -> String {
             Title::Task,
             line.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  "),
         ));
+    }
+    for line in job.ended.iter().flat_map(|end| &end.last_lines) {
+        rows.push((Title::LastLine, line.clone()));
     }
     rows.push((Title::Created, format!("{:.0}", job.created_at)));
     rows.push((Title::Id, job.id.to_string()));

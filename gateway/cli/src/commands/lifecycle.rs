@@ -28,6 +28,15 @@ pub(crate) struct Names {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Start {
+    #[command(flatten)]
+    pub(crate) names: Names,
+    /// For what a failed task of a job left: so many graphics processors of the kind that it had [default: none]
+    #[arg(long, value_name = "N")]
+    pub(crate) gpus: Option<u32>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Wait {
     /// Wait until it is done, and fail if it fails
     #[arg(long)]
@@ -45,7 +54,7 @@ impl Wait {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Verb {
-    Start,
+    Start { gpus: Option<u32> },
     Stop,
     Restart,
     Remove,
@@ -97,7 +106,8 @@ async fn tell(
 ) -> Result<(Option<Instance>, Instance), ClientError> {
     let client = &session.client;
     Ok(match verb {
-        Verb::Start => (None, client.start_instance(name).await?),
+        Verb::Start { gpus: None } => (None, client.start_instance(name).await?),
+        Verb::Start { gpus: Some(gpus) } => (None, client.open_with_gpus(name, gpus).await?),
         Verb::Stop => (None, client.stop_instance(name).await?),
         Verb::Restart => (Some(client.instance(name).await?), client.restart_instance(name).await?),
         Verb::Remove => (None, client.delete_instance(name).await?),
@@ -146,7 +156,7 @@ impl Wait {
                     not_failed(session, *instance)?;
                 }
             }
-            Verb::Start => {
+            Verb::Start { .. } => {
                 self.until_at_rest(session, now).await?;
             }
             Verb::Stop => {
@@ -174,11 +184,11 @@ fn running_since(status: &State) -> Option<jiff::Timestamp> {
         State::Waiting { .. }
         | State::Pulling { .. }
         | State::Starting
-        | State::Stopping
+        | State::Stopping { .. }
         | State::Stopped { .. }
         | State::Succeeded
         | State::Failed { .. }
-        | State::Deleting => None,
+        | State::Deleting { .. } => None,
     }
 }
 

@@ -61,12 +61,20 @@ pub(crate) async fn ls(arguments: &Ls, session: &Session) -> anyhow::Result<Stat
         }
     } else if arguments.all {
         output::data(&everyones_table(&instances, session.words, Timestamp::now()))?;
+        say_held_up(&instances, session.words);
     } else if instances.is_empty() {
         output::say(session.words.no_instances());
     } else {
         output::data(&instance_table(&instances, session.words, Timestamp::now()))?;
+        say_held_up(&instances, session.words);
     }
     Ok(Status::DONE)
+}
+
+fn say_held_up(instances: &[Instance], words: Words) {
+    for why in words.held_up(instances.iter().map(|instance| &instance.status)) {
+        output::say(&why);
+    }
 }
 
 pub(crate) async fn show(arguments: &Show, session: &Session) -> anyhow::Result<Status> {
@@ -99,6 +107,11 @@ pub(crate) async fn nodes(arguments: &Json, session: &Session) -> anyhow::Result
         output::json(&nodes)?;
     } else {
         output::data(&node_table(&nodes, session.words))?;
+        // An older gateway has none, and whoever may see machines need not have a quota.
+        let shares = session.client.own_quota().await.map(|own| own.shares).unwrap_or_default();
+        if let Some(table) = super::quota::shares(&shares, session.words) {
+            output::data(&format!("\n{table}"))?;
+        }
         for instance in nodes.iter().flat_map(|node| &node.unknown) {
             output::say(&session.words.unknown_container(instance.as_str()));
         }
@@ -121,6 +134,7 @@ pub(crate) async fn gpus(arguments: &Json, session: &Session) -> anyhow::Result<
 fn instance_table(instances: &[Instance], words: Words, now: Timestamp) -> String {
     let titles =
         [Title::Name, Title::State, Title::Image, Title::Cpus, Title::Memory, Title::Gpus, Title::Age];
+    let more = output::cluster_column(instances.iter().map(|instance| instance.cluster.as_str()));
     let row = |instance: &Instance| {
         [
             instance.name.to_string(),
@@ -132,7 +146,8 @@ fn instance_table(instances: &[Instance], words: Words, now: Timestamp) -> Strin
             output::age(instance.created_at, now),
         ]
     };
-    output::table(words, titles, instances.iter().map(row))
+    let rows = instances.iter().map(|one| (row(one), more.iter().map(|_| one.cluster.clone()).collect()));
+    output::table_with(words, titles, rows, more)
 }
 
 /// With the owner and the id, by which others reach an instance.
@@ -147,6 +162,7 @@ fn everyones_table(instances: &[Instance], words: Words, now: Timestamp) -> Stri
         Title::Age,
         Title::Id,
     ];
+    let more = output::cluster_column(instances.iter().map(|instance| instance.cluster.as_str()));
     let row = |instance: &Instance| {
         [
             instance.user.to_string(),
@@ -159,7 +175,8 @@ fn everyones_table(instances: &[Instance], words: Words, now: Timestamp) -> Stri
             instance.id.to_string(),
         ]
     };
-    output::table(words, titles, instances.iter().map(row))
+    let rows = instances.iter().map(|one| (row(one), more.iter().map(|_| one.cluster.clone()).collect()));
+    output::table_with(words, titles, rows, more)
 }
 
 fn instance_details(instance: &Instance, words: Words) -> String {
@@ -172,7 +189,9 @@ fn instance_details(instance: &Instance, words: Words) -> String {
         (Title::Memory, size::display(instance.memory_bytes)),
         (Title::SharedMemory, size::display(instance.shm_bytes)),
         (Title::Gpus, instance.gpus.to_string()),
+        (Title::Cluster, instance.cluster.clone()),
     ];
+    rows.extend(instance.pool.clone().map(|pool| (Title::Pools, pool)));
     if !instance.env.is_empty() {
         let all: Vec<_> = instance.env.iter().map(variable).collect();
         rows.push((Title::Environment, all.join("\n")));
@@ -217,7 +236,15 @@ fn node_table(nodes: &[Node], words: Words) -> String {
         ]
     };
     let titles = [Title::Name, Title::State, Title::Cpus, Title::Memory, Title::Gpus, Title::DiskLimit];
-    output::table(words, titles, nodes.iter().map(row))
+    let mut more = output::cluster_column(nodes.iter().map(|node| node.cluster.as_str())).to_vec();
+    if nodes.iter().any(|node| !node.pools.is_empty()) {
+        more.push(Title::Pools);
+    }
+    let cell = |node: &Node, title: &Title| {
+        if matches!(title, Title::Cluster) { node.cluster.clone() } else { node.pools.join(", ") }
+    };
+    let rows = nodes.iter().map(|node| (row(node), more.iter().map(|title| cell(node, title)).collect()));
+    output::table_with(words, titles, rows, &more)
 }
 
 fn gpu_table(gpus: &[Gpu], words: Words, now: Timestamp) -> String {
@@ -248,7 +275,9 @@ fn gpu_table(gpus: &[Gpu], words: Words, now: Timestamp) -> String {
             holder.map_or_else(String::new, |holder| output::age(holder.since, now)),
         ]
     };
-    output::table(words, titles, gpus.iter().map(row))
+    let more: &[Title] = if gpus.iter().any(|gpu| !gpu.pools.is_empty()) { &[Title::Pools] } else { &[] };
+    let rows = gpus.iter().map(|gpu| (row(gpu), more.iter().map(|_| gpu.pools.join(", ")).collect()));
+    output::table_with(words, titles, rows, more)
 }
 
 #[cfg(test)]
@@ -256,8 +285,7 @@ mod tests {
     use gateway_api::{
         CreateInstance, Goal, InstanceId,
         image::Image,
-        instance::Status as State,
-        instance::WaitReason,
+        instance::{HeldUp, HeldUpReason, Status as State, WaitReason},
         node::{DiskLimit, GpuHolder},
     };
 
@@ -282,17 +310,26 @@ mod tests {
             shm_bytes: 64 << 20,
             gpus: create.gpus,
             gpu_model: create.gpu_model,
+            cluster: "default".to_owned(),
+            pool: None,
             cards: Vec::new(),
             env: create.env,
             command: create.command,
+            secrets: create.secrets,
             auto_start: false,
             goal: Goal::Running,
             queue: None,
             job: None,
             actions: status.actions(),
             status,
+            start_times: gateway_api::instance::StartTimes::default(),
             created_at: "2026-01-31T10:00:00.5Z".parse().unwrap(),
         }
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "as it stands in a status")]
+    fn held_up(reason: HeldUpReason) -> Option<HeldUp> {
+        Some(HeldUp { reason, message: String::new() })
     }
 
     fn states() -> Vec<State> {
@@ -305,12 +342,19 @@ mod tests {
             State::Pulling { done_bytes: 1 << 30, total_bytes: Some(3 << 30) },
             State::Starting,
             State::Running { since },
-            State::Stopping,
+            State::STOPPING,
             State::Stopped { exit_code: None },
             State::Stopped { exit_code: Some(143) },
             State::Succeeded,
-            State::Failed { reason: "the image is for another machine".to_owned(), exit_code: Some(1) },
-            State::Deleting,
+            State::Failed {
+                reason: "the image is for another machine".to_owned(),
+                exit_code: Some(1),
+                cause: None,
+            },
+            State::DELETING,
+            State::Stopping { held_up: held_up(HeldUpReason::EngineUnreachable) },
+            State::Stopping { held_up: held_up(HeldUpReason::Retrying) },
+            State::Deleting { held_up: held_up(HeldUpReason::ClusterUnreachable) },
         ]
     }
 
@@ -323,6 +367,7 @@ mod tests {
                 (1..).zip(states()).map(|(n, state)| instance(&format!("train_{n}"), state)).collect();
             text.push(instance_table(&all, words, now));
             text.extend(all.iter().map(|instance| words.progress(instance)));
+            text.extend(words.held_up(all.iter().map(|instance| &instance.status)));
             text.push(instance_details(&all[6], words));
             let image = |reference: &str, default| Image {
                 reference: reference.to_owned(),
@@ -337,6 +382,8 @@ mod tests {
             text.push(super::super::images::table(&images, words, now));
             let node = |state, disk_limit| Node {
                 name: "node-1".to_owned(),
+                cluster: "default".to_owned(),
+                pools: vec!["dev".to_owned(), "train".to_owned()],
                 state,
                 cpus: 2.0,
                 memory_bytes: 8 << 30,
@@ -351,6 +398,8 @@ mod tests {
             ));
             let gpu = |index: u32, healthy: bool, holder: Option<&str>| Gpu {
                 node: "node-1".to_owned(),
+                cluster: "default".to_owned(),
+                pools: vec!["dev".to_owned()],
                 index,
                 uuid: format!("GPU-{index}"),
                 model: "NVIDIA GeForce RTX 3090".to_owned(),

@@ -3,7 +3,7 @@
 use clap::Args;
 use futures_util::{Stream, StreamExt as _};
 use gateway_api::{
-    Code,
+    Code, Job, JobId, Status as State,
     client::{ClientError, LogPart, Process, ProcessEvent, ProcessOutput, StandardStream},
 };
 use jiff::Timestamp;
@@ -22,10 +22,10 @@ pub(crate) struct Logs {
     /// Only the last lines [default: 1000 for an instance, all for a job]
     #[arg(short = 'n', long, value_name = "LINES")]
     tail: Option<u32>,
-    /// For a job: only what came since, such as `10m` ago or `2026-01-31T12:00:00Z`
+    /// Only what came since, such as `10m` ago or `2026-01-31T12:00:00Z`
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     since: Option<Timestamp>,
-    /// For a job: only lines that hold this text
+    /// Only lines that hold this text
     #[arg(long, value_name = "TEXT")]
     grep: Option<String>,
     /// For a job: which try, from 1 [default: the last]
@@ -47,12 +47,24 @@ pub(crate) async fn logs(arguments: &Logs, session: &Session) -> anyhow::Result<
     if is_job {
         return of_job(arguments, job, task, session).await;
     }
+    let part = part(arguments, None);
     if arguments.follow {
-        let output = session.client.follow_logs(&arguments.name, arguments.tail).await;
+        let output = session.client.follow_logs(&arguments.name, &part).await;
         follow(explained(output, arguments, session).await?).await
     } else {
-        let pieces = session.client.logs(&arguments.name, arguments.tail).await;
+        let pieces = session.client.logs(&arguments.name, &part).await;
         print(explained(pieces, arguments, session).await?).await
+    }
+}
+
+fn part(arguments: &Logs, task: Option<String>) -> LogPart {
+    LogPart {
+        task,
+        attempt: arguments.attempt,
+        tail: arguments.tail,
+        since: arguments.since,
+        grep: arguments.grep.clone(),
+        ..LogPart::default()
     }
 }
 
@@ -63,26 +75,50 @@ async fn of_job(
     task: Option<String>,
     session: &Session,
 ) -> anyhow::Result<Status> {
-    let part = LogPart {
-        task,
-        attempt: arguments.attempt,
-        tail: arguments.tail,
-        since: arguments.since,
-        grep: arguments.grep.clone(),
-    };
+    let part = part(arguments, task);
     for happened in explained(session.client.job_events(job).await, arguments, session).await? {
         let line = format!("{:.0}  {}", happened.at, session.words.job_event(&happened.event));
         output::say(&output::printable(&line));
     }
     if arguments.follow {
-        let has_begun = |job: &gateway_api::Job| job.is_over() || !job.tasks.is_empty();
-        let id = explained(session.client.job(job).await, arguments, session).await?.id;
-        session.client.wait_for_job(&id, super::submit::FOLLOW_LIMIT, has_begun).await?;
-        let output = session.client.follow_job_logs(job, &part).await;
-        follow(explained(output, arguments, session).await?).await
+        let found = explained(session.client.job(job).await, arguments, session).await?;
+        if found.is_over() || arguments.attempt.is_some() {
+            let output = session.client.follow_job_logs(job, &part).await;
+            return follow(explained(output, arguments, session).await?).await;
+        }
+        follow_tries(&found.id, &part, session).await?;
+        jobs::until_over(&found, super::submit::FOLLOW_LIMIT, true, session).await?;
+        Ok(Status::DONE)
     } else {
         let pieces = session.client.job_logs(job, &part).await;
         print(explained(pieces, arguments, session).await?).await
+    }
+}
+
+/// Says where the job is until it runs, then prints what its task writes, in each of its tries.
+pub(super) async fn follow_tries(id: &JobId, part: &LogPart, session: &Session) -> anyhow::Result<()> {
+    let (mut seen, mut said) = (0, String::new());
+    loop {
+        let begun = |job: &Job| {
+            let line = session.words.job_progress(job);
+            let waits = matches!(job.status, State::Waiting { .. } | State::Pulling { .. } | State::Starting);
+            if line != said && !job.is_over() {
+                output::say(&output::printable(&line));
+                said = line;
+            }
+            job.is_over() || job.attempt > seen + 1 || (job.attempt > seen && !waits)
+        };
+        let now = session.client.wait_for_job(id, super::submit::FOLLOW_LIMIT, begun).await?;
+        let Some(now) = now.filter(|now| now.attempt > seen) else { return Ok(()) };
+        let last = if now.tasks.is_empty() { now.attempt - 1 } else { now.attempt };
+        for attempt in seen + 1..=last {
+            let part = LogPart { attempt: Some(attempt), ..part.clone() };
+            follow(session.client.follow_job_logs(id.as_str(), &part).await?).await?;
+        }
+        seen = now.attempt;
+        if now.is_over() {
+            return Ok(());
+        }
     }
 }
 

@@ -33,6 +33,12 @@ pub(crate) struct Shell {
     /// Graphics processors, whatever the file says
     #[arg(long, value_name = "N", value_parser = amount::count::<u32>, allow_hyphen_values = true)]
     gpus: Option<Amount<u32>>,
+    /// The cluster to make it on [default: the file's own, or the site's first]
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
+    /// The pool to take room from, instead of the file's own
+    #[arg(long, value_name = "NAME")]
+    pool: Option<String>,
     /// A command to run instead of the shell
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -72,6 +78,8 @@ fn instance_of(spec: &JobSpec, arguments: &Shell, session: &Session) -> anyhow::
         shm_bytes: role.resources.shm_mib.map(|mib| mib << 20),
         gpus: amount::given(arguments.gpus, "gpus")?.unwrap_or(role.resources.gpus),
         gpu_model: spec.gpu_model.clone(),
+        cluster: arguments.cluster.clone().or_else(|| spec.cluster.clone()),
+        pool: arguments.pool.clone().or_else(|| spec.pool.clone()),
         env: spec.env.clone(),
         command: Vec::new(),
         auto_start: false,

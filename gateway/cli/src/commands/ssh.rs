@@ -14,7 +14,11 @@ use std::{
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use gateway_api::ssh::{AddSshKey, SIGNATURE_NAMESPACE, SshKey};
+use gateway_api::{
+    Slug,
+    job::Job,
+    ssh::{AddSshKey, SIGNATURE_NAMESPACE, SshKey},
+};
 use jiff::Timestamp;
 
 use super::Session;
@@ -166,8 +170,7 @@ pub(crate) async fn copy(arguments: Copy, session: &Session) -> anyhow::Result<S
     }
     command.arg("--");
     for path in &arguments.paths {
-        // As `scp` tells them apart: a colon before any slash.
-        match path.split_once(':').filter(|(name, _)| !name.contains('/') && !name.is_empty()) {
+        match in_instance(path) {
             Some((name, path)) => {
                 let instance = match session.client.instance(name).await {
                     Ok(instance) => instance,
@@ -183,8 +186,9 @@ pub(crate) async fn copy(arguments: Copy, session: &Session) -> anyhow::Result<S
 
 pub(crate) async fn config_ssh(arguments: ConfigSsh, session: &Session) -> anyhow::Result<Status> {
     let door = Door::ready(session).await?;
-    let instances = session.client.instances().await?;
-    let slugs: Vec<_> = instances.iter().map(|instance| instance.slug.to_string()).collect();
+    let (instances, jobs) = (session.client.instances().await?, session.client.jobs(false).await?);
+    let mut slugs: Vec<_> = instances.iter().map(|instance| instance.slug.to_string()).collect();
+    slugs.extend(jobs.iter().filter(|job| job.ended.is_none()).flat_map(tasks_of));
     let text = door.configuration(&slugs);
     if arguments.print {
         output::data(text.trim_end())?;
@@ -197,6 +201,25 @@ pub(crate) async fn config_ssh(arguments: ConfigSsh, session: &Session) -> anyho
     let first = slugs.first().map_or("NAME", String::as_str);
     output::say(&session.words.ssh_configured(&file.display().to_string(), first));
     Ok(Status::DONE)
+}
+
+/// The name and the path of what is in an instance, as `scp` tells it from a path of this machine: by a colon before any
+/// slash. `JOB/ROLE/0:PATH` is a task, unless there is a file of that name here.
+fn in_instance(path: &str) -> Option<(&str, &str)> {
+    let (name, there) = path.split_once(':').filter(|(name, _)| !name.is_empty())?;
+    let parts: Vec<_> = name.split('/').collect();
+    let is_word = |part: &&str| {
+        part.starts_with(|letter: char| letter.is_alphanumeric())
+            && part.chars().all(|letter| letter.is_alphanumeric() || "-_.~".contains(letter))
+    };
+    let is_task = matches!(parts.len(), 2 | 3) && parts.iter().all(is_word) && !Path::new(path).exists();
+    (parts.len() == 1 || is_task).then_some((name, there))
+}
+
+/// What the tasks of a job are called, also before they are there.
+fn tasks_of(job: &Job) -> impl Iterator<Item = String> {
+    let tasks = job.roles.iter().flat_map(|role| (0..role.tasks).map(move |index| (role, index)));
+    tasks.map(|(role, index)| Slug::of_task(&job.slug, &role.name, index).to_string())
 }
 
 /// Turns into the program. Comes back only when that fails.
@@ -283,8 +306,9 @@ impl Door {
     }
 
     fn configuration(&self, slugs: &[String]) -> String {
-        let mut text =
-            String::from("# Written by `berth config-ssh`; run it again when there are new instances.\n\n");
+        let mut text = String::from(
+            "# Written by `berth config-ssh`; run it again when there are new instances or jobs.\n\n",
+        );
         for slug in slugs {
             let _ = write!(text, "Host {slug}.berth\n  User {}+{slug}\n\n", self.user);
         }
@@ -443,6 +467,24 @@ mod tests {
             folder: PathBuf::from("/home/alice/.config/berth/ssh"),
         };
         insta::assert_snapshot!(door.configuration(&["train".to_owned(), "big-1".to_owned()]));
+    }
+
+    #[test]
+    fn tasks_and_instances_are_told_from_paths_of_this_machine() {
+        for (path, there) in [
+            ("train:/data", Some(("train", "/data"))),
+            ("train:", Some(("train", ""))),
+            ("resnet/main/0:/data", Some(("resnet/main/0", "/data"))),
+            ("resnet/main:notes:old", Some(("resnet/main", "notes:old"))),
+            ("./train:x", None),
+            ("/tmp/train:x", None),
+            ("../a/b:x", None),
+            ("a/b/c/d:x", None),
+            (":x", None),
+            ("notes", None),
+        ] {
+            assert_eq!(in_instance(path), there, "{path}");
+        }
     }
 
     #[test]

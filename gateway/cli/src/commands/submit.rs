@@ -3,21 +3,15 @@
 use std::{env, path::PathBuf, time::Duration};
 
 use clap::Args;
-use gateway_api::{
-    Job, Status as State,
-    client::{ClientError, LogPart, Process, ProcessEvent, ProcessOutput},
-    job::SubmitJob,
-};
+use gateway_api::{Job, Status as State, client::LogPart, job::SubmitJob};
 use jobfile::{
     Dialect, JobSpec, Level, Site,
     spec::{Command, Completion, Purpose, Resources, Retries, Role},
 };
-use tokio::io::{AsyncWriteExt as _, stdout};
 
-use super::{Session, convert, create, jobs, lifecycle};
+use super::{Session, convert, create, jobs, lifecycle, logs};
 use crate::{
     amount::{self, Amount},
-    attach,
     failure::{Said, Status},
     output,
 };
@@ -52,6 +46,12 @@ pub(crate) struct Submit {
     /// The model of graphics processor
     #[arg(long, value_name = "MODEL", conflicts_with = "file")]
     gpu_type: Option<String>,
+    /// The cluster to run it on [default: the file's own, or the site's first]
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
+    /// The pool to take room from, instead of the file's own
+    #[arg(long, value_name = "NAME")]
+    pool: Option<String>,
     /// Set a variable in its environment; without `=VALUE` it is taken from this shell
     #[arg(short, long, value_name = "NAME[=VALUE]", conflicts_with = "file")]
     env: Vec<String>,
@@ -65,7 +65,7 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "file")]
     retries: u32,
     /// Keep its files if it fails, to look at them
-    #[arg(long, conflicts_with = "file")]
+    #[arg(long)]
     keep_on_failure: bool,
     /// Say what would become of it, and submit nothing
     #[arg(long)]
@@ -103,7 +103,14 @@ pub(crate) async fn submit(arguments: Submit, session: &Session) -> anyhow::Resu
             return Ok(Status::FAILED);
         }
     }
-    let wanted = SubmitJob { file, name: arguments.name.clone() };
+    let keep_on_failure = arguments.keep_on_failure.then_some(true);
+    let wanted = SubmitJob {
+        file,
+        name: arguments.name.clone(),
+        cluster: arguments.cluster.clone(),
+        keep_on_failure,
+        pool: arguments.pool.clone(),
+    };
     if arguments.dry_run {
         return create::say_dry_run(&session.client.dry_run_job(&wanted).await?, arguments.json, session);
     }
@@ -118,49 +125,16 @@ pub(crate) async fn submit(arguments: Submit, session: &Session) -> anyhow::Resu
         return Ok(Status::DONE);
     }
     if arguments.follow {
-        follow(&job, session).await?;
+        logs::follow_tries(&job.id, &LogPart::default(), session).await?;
     } else {
         output::data(&job.name)?;
     }
     let limit = if arguments.wait.wait { arguments.wait.limit() } else { FOLLOW_LIMIT };
-    let over = jobs::until_over(&job, limit, session).await?;
+    let over = jobs::until_over(&job, limit, arguments.follow, session).await?;
     if arguments.json {
         output::json(&over)?;
     }
     Ok(jobs::exit_status(&over))
-}
-
-/// Prints what the first task of each try writes.
-async fn follow(job: &Job, session: &Session) -> anyhow::Result<()> {
-    let mut seen = 0;
-    loop {
-        let begun = |job: &Job| job.is_over() || (job.attempt > seen && !job.tasks.is_empty());
-        let Some(now) = session.client.wait_for_job(&job.id, FOLLOW_LIMIT, begun).await? else {
-            return Ok(());
-        };
-        if now.attempt <= seen || now.tasks.is_empty() {
-            return Ok(());
-        }
-        seen = now.attempt;
-        let part = LogPart { attempt: Some(seen), ..LogPart::default() };
-        let Process { input, output } = session.client.follow_job_logs(job.id.as_str(), &part).await?;
-        attach::patiently(input, hear(output)).await?;
-    }
-}
-
-async fn hear(mut written: ProcessOutput) -> anyhow::Result<()> {
-    let mut out = stdout();
-    while let Some(event) = written.next().await {
-        match event? {
-            ProcessEvent::Output { bytes, .. } => {
-                out.write_all(&bytes).await?;
-                out.flush().await?;
-            }
-            ProcessEvent::Exit(_) => break,
-            ProcessEvent::Problem(problem) => return Err(ClientError::Problem(problem).into()),
-        }
-    }
-    Ok(())
 }
 
 /// What to call a file, and its text.
@@ -209,6 +183,7 @@ fn spec(arguments: &Submit, image: Option<String>, session: &Session) -> anyhow:
         purpose: if role.command.only_waits() { Purpose::Interactive } else { Purpose::Batch },
         share: None,
         workspace: None,
+        cluster: None,
         pool: None,
         gpu_model: arguments.gpu_type.clone(),
         priority: arguments.priority,

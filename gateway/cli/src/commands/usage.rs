@@ -1,4 +1,4 @@
-//! `berth usage`: what was held over time.
+//! `berth usage`: what was held over time, and what images take.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::{Session, jobs::parse_time};
 use crate::{
     failure::Status,
-    output,
+    output, size,
     words::{Title, Words},
 };
 
@@ -48,7 +48,7 @@ pub(crate) async fn usage(arguments: &Arguments, session: &Session) -> anyhow::R
 }
 
 fn table(usage: &[Usage], by: By, words: Words) -> String {
-    let mut sums: BTreeMap<String, (f64, f64, u64)> = BTreeMap::new();
+    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
     for one in usage {
         let key = match by {
             By::User => one.user.to_string(),
@@ -56,20 +56,51 @@ fn table(usage: &[Usage], by: By, words: Words) -> String {
             By::Model => one.gpu_model.clone().unwrap_or_else(|| words.without_gpu().to_owned()),
         };
         let sum = sums.entry(key).or_default();
-        *sum = (sum.0 + one.gpu_hours, sum.1 + one.cpu_hours, sum.2 + one.starts);
+        sum.gpu_hours += one.gpu_hours;
+        sum.cpu_hours += one.cpu_hours;
+        sum.starts += one.starts;
+        sum.image_bytes += one.image_bytes;
+    }
+    if let By::Model = by {
+        // Images are of no model: who has nothing else is not in this table.
+        sums.retain(|_, sum| sum.starts > 0);
     }
     let mut rows: Vec<_> = sums.into_iter().collect();
-    rows.sort_by(|(_, one), (_, other)| other.0.total_cmp(&one.0).then(other.1.total_cmp(&one.1)));
+    rows.sort_by(|(_, one), (_, other)| {
+        let hours = other.gpu_hours.total_cmp(&one.gpu_hours).then(other.cpu_hours.total_cmp(&one.cpu_hours));
+        hours.then(other.image_bytes.cmp(&one.image_bytes))
+    });
     let first = match by {
         By::User => Title::User,
         By::Group => Title::Group,
         By::Model => Title::Model,
     };
-    let titles = [first, Title::GpuHours, Title::CpuHours, Title::Starts];
-    let row = |(key, (gpu, cpu, starts)): (String, (f64, f64, u64))| {
-        [key, format!("{gpu:.1}"), format!("{cpu:.1}"), starts.to_string()]
+    let held = |sum: &Sum| {
+        [format!("{:.1}", sum.gpu_hours), format!("{:.1}", sum.cpu_hours), sum.starts.to_string()]
+    };
+    if let By::Model = by {
+        let titles = [first, Title::GpuHours, Title::CpuHours, Title::Starts];
+        let row = |(key, sum): (String, Sum)| {
+            let [gpu, cpu, starts] = held(&sum);
+            [key, gpu, cpu, starts]
+        };
+        return output::table(words, titles, rows.into_iter().map(row));
+    }
+    let titles = [first, Title::GpuHours, Title::CpuHours, Title::Starts, Title::Images];
+    let row = |(key, sum): (String, Sum)| {
+        let [gpu, cpu, starts] = held(&sum);
+        [key, gpu, cpu, starts, size::display(sum.image_bytes)]
     };
     output::table(words, titles, rows.into_iter().map(row))
+}
+
+/// What several have held together.
+#[derive(Debug, Default)]
+struct Sum {
+    gpu_hours: f64,
+    cpu_hours: f64,
+    starts: u64,
+    image_bytes: u64,
 }
 
 #[cfg(test)]
@@ -86,6 +117,7 @@ mod tests {
             gpu_hours,
             cpu_hours: 2.25,
             starts: 3,
+            image_bytes: if model.is_none() { 5 << 30 } else { 0 },
         };
         let usage = [
             one("alice", "vision", Some("Tesla P100"), 10.0),

@@ -1,6 +1,6 @@
 //! Sentences about images and saving.
 
-use gateway_api::image::{Changes, ImageState, SaveStep, Share, Since};
+use gateway_api::image::{Changes, CollectedImages, ImageState, SaveStep, Share, Since};
 
 use super::{
     Language::{Chinese, English},
@@ -78,10 +78,40 @@ impl Words {
         }
     }
 
+    /// What has gone of what no image needs, or would.
+    pub(crate) fn collected(self, collected: &CollectedImages, would: bool) -> String {
+        let CollectedImages { blobs, images, own_registry, .. } = collected;
+        let bytes = size::display(collected.blob_bytes);
+        let copies = (images.len(), size::display(collected.image_bytes));
+        let registry = match (own_registry, would) {
+            (false, _) => {
+                let theirs = "The registry is not Berth's own: it collects its garbage itself.";
+                self.pick(theirs, "该仓库不由 Berth 运行，由其自行回收空间。").to_owned()
+            }
+            (true, true) => match self.0 {
+                English => format!("{blobs} blobs with {bytes} would go from the registry."),
+                Chinese => format!("将从仓库中清除 {blobs} 个数据块，共 {bytes}。"),
+            },
+            (true, false) => match self.0 {
+                English => format!("{blobs} blobs with {bytes} have gone from the registry."),
+                Chinese => format!("已从仓库中清除 {blobs} 个数据块，共 {bytes}。"),
+            },
+        };
+        let (copies, bytes) = copies;
+        let engine = match (self.0, would) {
+            (English, true) => format!("{copies} copies with {bytes} would go from the machine."),
+            (English, false) => format!("{copies} copies with {bytes} have gone from the machine."),
+            (Chinese, true) => format!("将从本机清除 {copies} 个镜像副本，共 {bytes}。"),
+            (Chinese, false) => format!("已从本机清除 {copies} 个镜像副本，共 {bytes}。"),
+        };
+        let names = images.iter().map(|name| format!("  {name}"));
+        [registry, engine].into_iter().chain(names).collect::<Vec<_>>().join("\n")
+    }
+
     pub(crate) fn hint_save_again(self) -> String {
         self.pick(
-            "the instance is as it was; save it again once that is mended",
-            "实例没有变化；排除故障后可再次保存",
+            "the instance is as it was; once that is mended, `berth image retry` goes on from here",
+            "实例没有变化；排除故障后可用 `berth image retry` 继续保存",
         )
         .to_owned()
     }

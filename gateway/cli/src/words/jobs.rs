@@ -91,34 +91,8 @@ impl Words {
         parts.join(self.pick(", ", "，"))
     }
 
-    fn cause(self, cause: EndCause, exit_code: Option<i32>, message: &str) -> String {
-        let code = exit_code.unwrap_or_default();
-        match (self.0, cause) {
-            (_, EndCause::Succeeded | EndCause::Stopped) => String::new(),
-            (English, EndCause::ExitCode) => format!("exit code {code}"),
-            (Chinese, EndCause::ExitCode) => format!("退出码 {code}"),
-            (English, EndCause::Signal) => format!("ended by signal {}", code - 128),
-            (Chinese, EndCause::Signal) => format!("被信号 {} 终止", code - 128),
-            (_, EndCause::OutOfMemory) => self
-                .pick(
-                    "it needed more memory than it asked for; ask for more",
-                    "内存不足被终止，请申请更多内存",
-                )
-                .to_owned(),
-            (_, EndCause::TimeLimit) => self.pick("its time was over", "已到运行时长上限").to_owned(),
-            (_, EndCause::Lost) => self
-                .pick("its container is gone, as after a restart of the machine", "容器已丢失，例如节点重启")
-                .to_owned(),
-            (_, EndCause::NameTaken) => {
-                self.pick("the name of a task was taken meanwhile", "子任务的名称已被占用").to_owned()
-            }
-            (_, EndCause::OverDiskLimit) => {
-                self.pick("its files took more room than they may", "文件超过磁盘上限").to_owned()
-            }
-            (English, EndCause::Image | EndCause::CannotStart) => message.to_owned(),
-            (Chinese, EndCause::Image) => format!("无法获取镜像：{message}"),
-            (Chinese, EndCause::CannotStart) => format!("无法启动：{message}"),
-        }
+    pub(super) fn cause(self, cause: EndCause, exit_code: Option<i32>, message: &str) -> String {
+        self.0.cause(cause, exit_code, message)
     }
 
     /// Something that happened to a job.
@@ -127,6 +101,8 @@ impl Words {
             (_, JobEvent::Submitted {}) => self.pick("submitted", "已提交").to_owned(),
             (English, JobEvent::Started { attempt }) => format!("got its room (try {attempt})"),
             (Chinese, JobEvent::Started { attempt }) => format!("已分配资源（第 {attempt} 次尝试）"),
+            (_, JobEvent::Pulling {}) => self.pick("fetching its images", "正在拉取镜像").to_owned(),
+            (_, JobEvent::Creating {}) => self.pick("making its containers", "正在创建容器").to_owned(),
             (_, JobEvent::Begun {}) => self.pick("all tasks began", "所有子任务已开始运行").to_owned(),
             (English, JobEvent::Retried { end }) => format!("tried again after: {}", self.job_end(end)),
             (Chinese, JobEvent::Retried { end }) => format!("将重试，上次结果：{}", self.job_end(end)),

@@ -1,5 +1,7 @@
 //! States in words, and the titles of tables.
 
+use std::collections::BTreeSet;
+
 use gateway_api::{
     Instance, Status,
     instance::WaitReason,
@@ -19,11 +21,11 @@ impl Words {
             Status::Pulling { .. } => self.pick("pulling", "拉取镜像"),
             Status::Starting => self.pick("starting", "启动中"),
             Status::Running { .. } => self.pick("running", "运行中"),
-            Status::Stopping => self.pick("stopping", "停止中"),
+            Status::Stopping { .. } => self.pick("stopping", "停止中"),
             Status::Stopped { .. } => self.pick("stopped", "已停止"),
             Status::Succeeded => self.pick("succeeded", "已成功"),
             Status::Failed { .. } => self.pick("failed", "失败"),
-            Status::Deleting => self.pick("deleting", "删除中"),
+            Status::Deleting { .. } => self.pick("deleting", "删除中"),
         }
     }
 
@@ -31,25 +33,33 @@ impl Words {
     pub(crate) fn state_in_full(self, status: &Status) -> String {
         let state = self.state(status);
         let more = match status {
-            Status::Waiting { reason, .. } => self.waits_for(*reason).to_owned(),
+            Status::Waiting { reason, message } => self.waits_for(*reason, message),
             Status::Pulling { done_bytes, total_bytes: None } => size::display(*done_bytes),
             Status::Pulling { done_bytes, total_bytes: Some(total) } => self.part(*done_bytes, *total),
             Status::Stopped { exit_code: Some(code) } => self.exit_code(*code),
-            Status::Failed { reason, .. } => reason.clone(),
+            Status::Failed { reason, exit_code, cause } => self.0.failure(reason, *exit_code, *cause),
             Status::Running { since } => match self.0 {
                 English => format!("since {since:.0}"),
                 Chinese => format!("自 {since:.0}"),
             },
+            Status::Stopping { held_up: Some(held_up) } | Status::Deleting { held_up: Some(held_up) } => {
+                self.0.held_up(held_up)
+            }
             Status::Starting
-            | Status::Stopping
+            | Status::Stopping { held_up: None }
             | Status::Stopped { exit_code: None }
             | Status::Succeeded
-            | Status::Deleting => return state.to_owned(),
+            | Status::Deleting { held_up: None } => return state.to_owned(),
         };
         match self.0 {
             English => format!("{state}: {more}"),
             Chinese => format!("{state}：{more}"),
         }
+    }
+
+    /// What to say below a list about those in it that do not move, each reason once.
+    pub(crate) fn held_up<'a>(self, statuses: impl Iterator<Item = &'a Status>) -> BTreeSet<String> {
+        statuses.filter(|status| status.is_held_up()).map(|status| self.state_in_full(status)).collect()
     }
 
     /// One line of progress.
@@ -69,8 +79,8 @@ impl Words {
         }
     }
 
-    fn waits_for(self, reason: WaitReason) -> &'static str {
-        match reason {
+    fn waits_for(self, reason: WaitReason, message: &str) -> String {
+        let why = match reason {
             WaitReason::Queued => self.pick("in the line for room", "排队等待资源"),
             WaitReason::StartingUp => self.pick("the cluster has been told", "已通知集群"),
             WaitReason::ClusterUnreachable => self.pick("the cluster does not answer", "集群没有响应"),
@@ -78,9 +88,11 @@ impl Words {
                 self.pick("the container engine does not answer", "容器引擎没有响应")
             }
             WaitReason::Retrying => {
-                self.pick("a try failed; the next one comes by itself", "启动失败，正在自动重试")
+                let why = self.pick("a try failed; the next one comes by itself", "启动失败，正在自动重试");
+                return self.0.with_cause(why, message);
             }
-        }
+        };
+        why.to_owned()
     }
 
     pub(super) fn part(self, done: u64, total: u64) -> String {
@@ -146,6 +158,9 @@ impl Words {
     pub(crate) fn title(self, title: Title) -> &'static str {
         match title {
             Title::Name => self.pick("NAME", "名称"),
+            Title::Cluster => self.pick("CLUSTER", "集群"),
+            Title::Pools => self.pick("POOLS", "资源池"),
+            Title::JobShare => self.pick("SHARE", "份额"),
             Title::State => self.pick("STATE", "状态"),
             Title::Image => self.pick("IMAGE", "镜像"),
             Title::Cpus => "CPUS",
@@ -198,12 +213,15 @@ impl Words {
             Title::UsedBy => self.pick("USED BY", "使用者"),
             Title::Instances => self.pick("INSTANCES", "实例数"),
             Title::Jobs => self.pick("JOBS", "任务数"),
+            Title::Images => self.pick("IMAGES", "镜像空间"),
             Title::Priority => self.pick("PRIORITY", "优先级"),
             Title::Tasks => self.pick("TASKS", "子任务数"),
             Title::Task => self.pick("TASK", "子任务"),
+            Title::LastLine => self.pick("LAST LINE", "末尾输出"),
             Title::Ran => self.pick("RAN", "运行时长"),
             Title::Attempt => self.pick("TRY", "第几次"),
             Title::TimeLimit => self.pick("TIME LIMIT", "时长上限"),
+            Title::Waiting => self.pick("WAITING", "等待中"),
         }
     }
 }
@@ -211,6 +229,9 @@ impl Words {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Title {
     Name,
+    Cluster,
+    Pools,
+    JobShare,
     State,
     Image,
     Cpus,
@@ -263,10 +284,13 @@ pub(crate) enum Title {
     UsedBy,
     Instances,
     Jobs,
+    Images,
     Priority,
     Tasks,
     Task,
+    LastLine,
     Ran,
     Attempt,
     TimeLimit,
+    Waiting,
 }

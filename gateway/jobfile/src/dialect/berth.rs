@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::{
     MOST_CPUS, MOST_GPUS, MOST_RETRIES, MOST_TASKS, add_mount, add_port, add_role, check_shm, complete,
-    duration, image, job_name, share, size, target, variables,
+    duration, image, job_name, one_of, share, size, target, variables,
 };
 use crate::{
     fields::{Field, Fields, NameRule},
@@ -49,6 +49,8 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
     }
     spec.share = fields.take("share").and_then(|field| share(&field, &fields));
     spec.workspace = word("workspace");
+    let clusters = fields.context().site.clusters.as_deref();
+    spec.cluster = fields.take("cluster").and_then(|field| one_of(&field, clusters));
     spec.pool = word("pool");
     spec.gpu_model = word("gpu_model");
     spec.priority = fields.take("priority").and_then(|f| f.count(1, 9, 5)).and_then(|p| p.try_into().ok());

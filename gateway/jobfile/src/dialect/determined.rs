@@ -23,7 +23,8 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
     role.resources.gpus = 1;
     role.completion = Completion { min_failed: Some(1), min_succeeded: Some(1) };
     spec.description = fields.take("description").and_then(|field| field.optional()).unwrap_or_default();
-    role.work_dir = fields.take("work_dir").and_then(|field| field.optional());
+    let work_dir = fields.take("work_dir").and_then(|field| field.optional());
+    role.work_dir = Some(work_dir.unwrap_or_else(|| WORK_DIR.to_owned()));
     if let Some(field) = fields.take("resources")
         && let Some(resources) = field.fields()
     {
@@ -110,8 +111,7 @@ fn read_environment(fields: Fields<'_>, spec: &mut JobSpec, role: &mut Role) {
     if let Some(auth) = fields.take("registry_auth").and_then(|field| field.fields()) {
         spec.registry_login = login(auth);
     }
-    fields.ignore(&["force_pull_image"], "not_here");
-    fields.ignore(&["proxy_ports", "ports"], "always_so");
+    fields.ignore(&["force_pull_image", "proxy_ports", "ports"], "always_so");
     for key in ["add_capabilities", "drop_capabilities", "pod_spec"] {
         refuse(fields.take(key), "take it out: no task gets more rights than another");
     }

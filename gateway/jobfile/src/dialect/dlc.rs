@@ -15,6 +15,9 @@ use crate::{
     spec::{Command, Completion, Dialect, Framework, JobSpec, Purpose, Role},
 };
 
+/// What a file means that names no priority: the last in the line.
+const PRIORITY_DEFAULT: u32 = 1;
+
 /// The roles, in the order of their ranks, with their keys.
 const ROLES: [RoleKeys; 5] = [
     RoleKeys::new([
@@ -92,9 +95,8 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
     let command = fields.required("command", "\"python train.py\"");
     let command = command.and_then(|field| field.filled("\"python train.py\"")).map(str::to_owned);
     let command = command.map_or(Command::None, Command::Shell);
-    if let Some(priority) = fields.take("priority").and_then(|field| field.count(1, 9, 1)) {
-        spec.priority = u8::try_from(priority).ok();
-    }
+    let priority = fields.take("priority").map_or(Some(PRIORITY_DEFAULT), |field| field.count(1, 9, 1));
+    spec.priority = priority.and_then(|priority| u8::try_from(priority).ok());
     spec.workspace = fields.take("workspace_id").and_then(|field| field.optional());
     if fields.take("interactive").and_then(|field| field.boolean()) == Some(true) {
         spec.purpose = Purpose::Interactive;

@@ -6,7 +6,7 @@
 
 use super::{
     MOST_CPUS, MOST_GPUS, MOST_MIB, MOST_RETRIES, MOST_TASKS, add_port, add_role, check_shm, complete, image,
-    job_name, share, variable,
+    job_name, openpai_v2::retries, share, variable,
 };
 use crate::{
     fields::{Field, Fields, NameRule},
@@ -117,6 +117,10 @@ fn role(fields: Fields<'_>) -> Role {
     }
     if let Some(field) = fields.take_even_null("minSucceededTaskCount") {
         role.completion.min_succeeded = threshold(&field);
+    }
+    // Not of the first release, but of the forks that took it over from the second format.
+    if let Some(retries) = fields.take("taskRetryCount").and_then(|field| retries(&field)) {
+        role.task_retries = retries;
     }
     fields.finish();
     role

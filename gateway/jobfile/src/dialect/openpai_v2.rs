@@ -61,7 +61,8 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
     if let Some(field) = fields.required("taskRoles", "{main: …}")
         && let Some(map) = field.fields()
     {
-        let (mut none, together) = (true, starts_together(&fields));
+        let mut none = true;
+        let together = starts_together(&fields);
         for (key, item) in map.all() {
             none = false;
             let name = key.text.clone();
@@ -71,11 +72,8 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
             }
             let Some(role_fields) = item.fields() else { continue };
             let around = around.get(&name).or_else(|| around.get("")).cloned().unwrap_or_default();
-            let scope = Scope { parameters: parameters.as_ref(), prerequisites: &prerequisites };
-            let (mut role, login) = role(name, role_fields, &scope, around);
-            if together {
-                role.task_retries = Retries::UpTo(0);
-            }
+            let scope = Scope { parameters: parameters.as_ref(), prerequisites: &prerequisites, together };
+            let (role, login) = role(name, role_fields, &scope, around);
             spec.registry_login = spec.registry_login.or(login);
             add_role(&mut spec.roles, role, &item);
         }
@@ -87,7 +85,7 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
 }
 
 /// A count; −1 is any failure and −2 even success, both without end.
-fn retries(field: &Field<'_>) -> Option<Retries> {
+pub(super) fn retries(field: &Field<'_>) -> Option<Retries> {
     field.integer(-2, MOST_RETRIES, 0).map(|number| match number {
         -2 => Retries::Always,
         -1 => Retries::AfterFailure,
@@ -299,6 +297,8 @@ fn commands_of(plugin: &Fields<'_>, around: &mut Around) {
 struct Scope<'a> {
     parameters: Option<&'a Field<'a>>,
     prerequisites: &'a Prerequisites<'a>,
+    /// The tasks are one whole, and none is tried again alone.
+    together: bool,
 }
 
 fn role(
@@ -312,8 +312,14 @@ fn role(
         role.tasks = tasks;
     }
     role.completion = completion(&fields, role.tasks);
-    if let Some(retries) = fields.take("taskRetryCount").and_then(|field| retries(&field)) {
-        role.task_retries = retries;
+    if let Some(field) = fields.take("taskRetryCount")
+        && let Some(retries) = retries(&field)
+    {
+        if !scope.together {
+            role.task_retries = retries;
+        } else if retries != Retries::UpTo(0) {
+            field.warn(Code::Ignored, [("why", "not_here".to_owned())]);
+        }
     }
     let images = &scope.prerequisites.images;
     let mut login = None;

@@ -101,7 +101,7 @@ fn fits(wanted: &CreateInstance, node: &NodeReport) -> Result<(), Error> {
         return too_large("cpus", wanted.cpus.to_string(), node.cpus.to_string());
     }
     if wanted.memory_bytes > node.memory_bytes {
-        return too_large("memory_bytes", gibibytes(wanted.memory_bytes), gibibytes(node.memory_bytes));
+        return too_large("memory_bytes", readable(wanted.memory_bytes), readable(node.memory_bytes));
     }
     if wanted.gpus > node.gpus {
         return too_large("gpus", wanted.gpus.to_string(), node.gpus.to_string());
@@ -152,10 +152,13 @@ fn command(wanted: &CreateInstance) -> Result<(), Error> {
     Ok(())
 }
 
-pub(in crate::app) fn gibibytes(bytes: u64) -> String {
+/// A number of bytes as people read it.
+pub(in crate::app) fn readable(bytes: u64) -> String {
+    const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let (unit, shift) = UNITS.into_iter().find(|(_, shift)| bytes >> shift > 0).unwrap_or(("KiB", 10));
     #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
-    let gibibytes = bytes as f64 / f64::from(1 << 30);
-    format!("{gibibytes:.1} GiB")
+    let amount = bytes as f64 / f64::from(1 << shift);
+    format!("{amount:.1} {unit}")
 }
 
 #[cfg(test)]
@@ -176,11 +179,19 @@ mod tests {
             shm_bytes: None,
             gpus: 0,
             gpu_model: None,
+            cluster: None,
+            pool: None,
             env: BTreeMap::new(),
             command: Vec::new(),
             auto_start: false,
             secrets: Vec::new(),
         }
+    }
+
+    #[test]
+    fn bytes_are_shown_in_the_largest_unit_that_they_fill() {
+        let all = [3 << 30, (1 << 30) - 1, 10_000_000, 1 << 10, 5, 0].map(readable);
+        assert_eq!(all, ["3.0 GiB", "1024.0 MiB", "9.5 MiB", "1.0 KiB", "0.0 KiB", "0.0 KiB"]);
     }
 
     #[test]

@@ -6,7 +6,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use envd_api::{agent::Begin, control::InstanceSpec};
+use envd_api::{
+    agent::{Again, Begin, CODE, DOOR, READ_ONLY},
+    control::InstanceSpec,
+};
 use futures_util::future::try_join_all;
 use gateway_api::{
     InstanceId, Slug, Status,
@@ -15,7 +18,8 @@ use gateway_api::{
 };
 use jobfile::{
     Dialect, JobSpec,
-    spec::{Command, Port, Role, Secret, Source},
+    outcome::{self, Next},
+    spec::{Command, Mount, Port, Retries, Role, Secret, Source},
     variables::{self, Folders, Me, Placement, TaskPlace},
 };
 use queue::Placed;
@@ -32,6 +36,8 @@ const PORTS_FROM: u16 = 20_000;
 /// Labels that every task of OpenPAI has.
 const USUAL_LABELS: [&str; 2] = ["http", "ssh"];
 const HOME: &str = "/userhome";
+/// The exit code of what the kernel killed.
+const KILLED: u8 = 137;
 
 impl App {
     /// Starts a try with what the queue has given each task.
@@ -42,7 +48,8 @@ impl App {
         sequence: u64,
     ) -> Result<JobStart, StoreError> {
         let Some(user) = self.store.user_by_name(&job.user).await? else { return Ok(JobStart::Overtaken) };
-        let site = self.site(job.user.as_str(), &user.home, user.group.as_str()).await;
+        let cluster = self.clusters.of(&job.cluster);
+        let site = self.site(cluster, job.user.as_str(), &user.home, user.group.as_str()).await;
         let mut tasks = Vec::with_capacity(placed.len());
         let mut placed = placed.iter();
         for (number, role) in job.spec.roles.iter().enumerate() {
@@ -64,8 +71,10 @@ impl App {
                 });
             }
         }
-        let started = JobRow { status: Status::Starting, begun_at: None, verdict: None, ..job.clone() };
-        let done = self.store.start_job(&started, &tasks, &told()).await?;
+        // The same as that of its tasks: it does not start before them.
+        let status = told();
+        let started = JobRow { status: status.clone(), begun_at: None, verdict: None, ..job.clone() };
+        let done = self.store.start_job(&started, &tasks, &status).await?;
         if done == JobStart::Done {
             tracing::info!(job = %job.id, attempt = job.attempt, tasks = tasks.len(), "started");
             self.announce_job(&JobRow { version: job.version + 1, ..started }).await?;
@@ -88,7 +97,8 @@ impl App {
             cards: Vec::new(),
             env: spec.env.clone(),
             command: argv(&role.command, None, str::to_owned),
-            links: spec.mounts.iter().map(|mount| (mount.to.clone(), path(&mount.from, site))).collect(),
+            links: spec.mounts.iter().map(|mount| (mount.to.clone(), leads_to(mount, site))).collect(),
+            code_dir: spec.code_dir.as_ref().map(|folder| path(folder, site)),
             work_dir: role.work_dir.clone(),
             task: true,
             secrets: Vec::new(),
@@ -99,7 +109,8 @@ impl App {
     pub(crate) async fn begin(&self, job: &JobRow, tasks: &[TaskRow]) -> Result<(), BeginError> {
         let file = self.store.job_file(&job.id).await?;
         let Some(user) = self.store.user_by_name(&job.user).await? else { return Err(BeginError::NoUser) };
-        let site = self.site(job.user.as_str(), &user.home, user.group.as_str()).await;
+        let cluster = self.clusters.of(&job.cluster);
+        let site = self.site(cluster, job.user.as_str(), &user.home, user.group.as_str()).await;
         // The store keeps the spec without its secrets.
         let secrets = jobfile::read(&file, &site).spec.map(|spec| spec.secrets).unwrap_or_default();
         let account = self.values_of(user.id).await?;
@@ -115,8 +126,10 @@ impl App {
                 *value = reveal(value);
             }
             let output = placement.folders.output.as_deref();
-            let command = job.spec.roles.get(task.role).map(|role| argv(&role.command, output, reveal));
-            let begin = Begin { env, command: command.unwrap_or_default(), files: BTreeMap::new() };
+            let role = job.spec.roles.get(task.role);
+            let command = role.map(|role| argv(&role.command, output, reveal)).unwrap_or_default();
+            let again = role.and_then(|role| again(&job.spec, role));
+            let begin = Begin { env, command, files: BTreeMap::new(), again };
             self.agents.begin(&task.instance, begin)
         });
         try_join_all(told).await?;
@@ -145,7 +158,7 @@ impl App {
             roles,
             folders: Folders {
                 data: folder(&job.spec.data_dir),
-                code: folder(&job.spec.code_dir),
+                code: job.spec.code_dir.is_some().then(|| format!("{DOOR}/{CODE}")),
                 output: folder(&job.spec.output_dir),
                 work: HOME.to_owned(),
             },
@@ -171,15 +184,15 @@ pub(super) fn shm_bytes(role: &Role) -> u64 {
 /// What a task is doing, also when there is no instance of it any more.
 pub(crate) fn task_status(task: &TaskRow) -> Status {
     match (&task.machine, &task.ended) {
-        (Some((_, status)), _) if !matches!(status, Status::Deleting) => status.clone(),
+        (Some((_, status)), _) if !matches!(status, Status::Deleting { .. }) => status.clone(),
         (_, Some(TaskEnd { cause: EndCause::Succeeded, .. })) => Status::Succeeded,
         (_, Some(TaskEnd { cause: EndCause::Stopped, exit_code, .. })) => {
             Status::Stopped { exit_code: *exit_code }
         }
-        (_, Some(TaskEnd { exit_code, message, .. })) => {
-            Status::Failed { reason: message.clone(), exit_code: *exit_code }
+        (_, Some(TaskEnd { exit_code, message, cause })) => {
+            Status::Failed { reason: message.clone(), exit_code: *exit_code, cause: Some(*cause) }
         }
-        (_, None) => Status::Deleting,
+        (_, None) => Status::DELETING,
     }
 }
 
@@ -187,6 +200,7 @@ pub(crate) fn task_status(task: &TaskRow) -> Status {
 /// the folder for their output made.
 fn argv(command: &Command, output: Option<&str>, text: impl Fn(&str) -> String) -> Vec<String> {
     const WHICHEVER: &str = r#"if [ -n "$1" ]; then mkdir -p -- "$1"; fi
+if [ -n "$PAI_WORK_DIR" ]; then PAI_WORK_DIR=$PWD; export PAI_WORK_DIR; fi
 if command -v bash >/dev/null 2>&1; then exec bash -c "$0"; fi; exec sh -c "$0""#;
     match command {
         Command::None => Vec::new(),
@@ -196,6 +210,24 @@ if command -v bash >/dev/null 2>&1; then exec bash -c "$0"; fi; exec sh -c "$0""
         }
         Command::Program(words) => words.iter().map(|word| text(word)).collect(),
     }
+}
+
+/// After which exit codes a task of this role is run again by its own agent; `None` if never.
+fn again(spec: &JobSpec, role: &Role) -> Option<Again> {
+    let next = |code: u8, out_of_memory| {
+        outcome::task_retry(spec.dialect, spec.purpose, role.task_retries, code.into(), out_of_memory)
+    };
+    let after = |wanted| (0..=u8::MAX).filter(|&code| next(code, false) == wanted).collect();
+    (role.task_retries != Retries::UpTo(0)).then(|| Again {
+        counted: after(Next::Again { counted: true }),
+        most: match role.task_retries {
+            Retries::UpTo(most) => Some(most),
+            Retries::AfterFailure | Retries::Always => None,
+        },
+        free: after(Next::Again { counted: false }),
+        free_most: outcome::MOST_FREE_RETRIES,
+        after_out_of_memory: next(KILLED, true) != Next::Over,
+    })
 }
 
 /// The ports of each task of a role, fixed before any of them starts.
@@ -216,6 +248,12 @@ fn ports(spec: &JobSpec, role: &Role) -> BTreeMap<String, Vec<u16>> {
     ports
 }
 
+/// Where a mount's link leads: to the folder, or to where the same folder cannot be written to.
+fn leads_to(mount: &Mount, site: &jobfile::Site) -> String {
+    let path = path(&mount.from, site);
+    if mount.read_only { format!("{READ_ONLY}{path}") } else { path }
+}
+
 /// Where a folder is in a container.
 fn path(source: &Source, site: &jobfile::Site) -> String {
     let below = |root: &str, path: &str| {
@@ -234,6 +272,27 @@ fn path(source: &Source, site: &jobfile::Site) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_is_run_again_after_what_another_try_may_change() {
+        let rule = |count: &str| {
+            let file = format!(
+                "{{\"jobName\": \"a\", \"image\": \"b\", \"taskRoles\": [
+                   {{\"name\": \"w\", \"command\": \"c\", \"taskRetryCount\": {count}}}]}}"
+            );
+            let spec = jobfile::read(file.as_bytes(), &jobfile::Site::default()).spec.unwrap();
+            again(&spec, &spec.roles[0])
+        };
+        assert_eq!(rule("0"), None);
+        let some = rule("2").unwrap();
+        assert_eq!((some.most, some.after_out_of_memory), (Some(2), false));
+        assert!(some.counted.contains(&1) && some.free.contains(&137));
+        assert!([0, 141, 254].iter().all(|code| !some.counted.contains(code) && !some.free.contains(code)));
+        let failures = rule("-1").unwrap();
+        assert_eq!((failures.most, failures.counted.len(), failures.after_out_of_memory), (None, 255, true));
+        assert!(!failures.counted.contains(&0));
+        assert!(rule("-2").unwrap().counted.contains(&0), "a service goes on after success too");
+    }
 
     #[test]
     fn ports_are_those_asked_for_or_any_that_differ() {

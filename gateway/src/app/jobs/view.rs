@@ -12,26 +12,36 @@ use crate::store::TaskRow;
 impl App {
     /// As one sees it who may be somebody else: only what they may do, and not what may be secret.
     pub(super) async fn job_view(&self, caller: &Caller, row: JobRow) -> Result<Job, Error> {
+        let tasks = self.store.tasks_of(&row.id, row.attempt).await?;
+        Ok(self.job_view_with(caller, row, tasks))
+    }
+
+    pub(super) fn job_view_with(&self, caller: &Caller, row: JobRow, tasks: Vec<TaskRow>) -> Job {
         let may: Vec<_> = JobAction::ALL
             .into_iter()
             .filter(|&action| policy::act_on_job(caller, &row, action).is_ok())
             .collect();
         let owner = row.user_id == caller.user.id;
-        let mut job = self.job_as_is(row).await?;
+        let mut job = self.job_with(row, tasks);
         job.actions.retain(|action| may.contains(action));
         if !owner {
             job.roles.iter_mut().for_each(|role| role.command.clear());
+            job.ended.iter_mut().for_each(|end| end.last_lines.clear());
         }
-        Ok(job)
+        job
     }
 
     /// As its owner sees it.
     pub(crate) async fn job_as_is(&self, row: JobRow) -> Result<Job, StoreError> {
         let tasks = self.store.tasks_of(&row.id, row.attempt).await?;
+        Ok(self.job_with(row, tasks))
+    }
+
+    fn job_with(&self, row: JobRow, tasks: Vec<TaskRow>) -> Job {
         let waits = matches!(row.status, Status::Waiting { .. });
-        let status = self.cluster.seen(row.status);
+        let status = self.clusters.of(&row.cluster).seen(row.status);
         let spec = row.spec;
-        Ok(Job {
+        Job {
             queue: waits.then(|| self.places.of(row.id.as_str())).flatten(),
             actions: JobAction::ALL.into_iter().filter(|action| action.fits(&status)).collect(),
             tasks: tasks.into_iter().filter_map(|task| task_view(&spec.roles, task)).collect(),
@@ -45,6 +55,9 @@ impl App {
             interactive: spec.purpose == Purpose::Interactive,
             priority: row.priority,
             share: spec.share,
+            workspace: spec.workspace,
+            cluster: row.cluster,
+            pool: spec.pool,
             time_limit_seconds: row.time_limit_seconds,
             keep_on_failure: row.keep,
             goal: row.goal,
@@ -56,7 +69,7 @@ impl App {
             started_at: row.started_at,
             ended_at: row.ended_at,
             kept_until: row.kept_until,
-        })
+        }
     }
 
     fn role_view(&self, role: &Role) -> JobRole {

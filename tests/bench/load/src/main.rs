@@ -29,6 +29,8 @@ enum Command {
     Echo(sockets::Echo),
     /// Keeps WebSockets open until standard input ends
     Idle(sockets::Idle),
+    /// Keeps many WebSockets open for long, most of them idle, and counts those that were dropped
+    Soak(sockets::Soak),
     /// Types keys into a web terminal, one after the other's echo
     Keys(terminal::Keys),
     /// Runs a command with much output in a web terminal
@@ -40,7 +42,7 @@ fn main() -> anyhow::Result<()> {
     let mut runtime = match command {
         Command::Serve { .. } => tokio::runtime::Builder::new_multi_thread(),
         // One thread: a client must not take the cores from what it measures.
-        Command::Echo(_) | Command::Idle(_) | Command::Keys(_) | Command::Flood(_) => {
+        Command::Echo(_) | Command::Idle(_) | Command::Soak(_) | Command::Keys(_) | Command::Flood(_) => {
             tokio::runtime::Builder::new_current_thread()
         }
     };
@@ -49,6 +51,7 @@ fn main() -> anyhow::Result<()> {
             Command::Serve { address } => serve::serve(address).await.map(|()| None),
             Command::Echo(echo) => echo.run().await.map(Some),
             Command::Idle(idle) => idle.run().await.map(|()| None),
+            Command::Soak(soak) => soak.run().await.map(Some),
             Command::Keys(keys) => keys.run().await.map(Some),
             Command::Flood(flood) => flood.run().await.map(Some),
         }

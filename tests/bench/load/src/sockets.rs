@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
-use futures_util::{SinkExt as _, StreamExt as _, future::try_join_all};
+use futures_util::{
+    SinkExt as _, StreamExt as _,
+    future::{join_all, try_join_all},
+};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt as _, net::TcpStream};
@@ -17,6 +20,9 @@ pub(crate) type Socket = WebSocketStream<TcpStream>;
 
 /// So many are opened at once; a listener's queue takes more.
 const AT_ONCE: usize = 64;
+/// What those say that are kept open, and how often.
+const BEAT: Duration = Duration::from_secs(1);
+const BEAT_BYTES: usize = 64;
 
 #[derive(Debug, Args)]
 pub(crate) struct To {
@@ -82,6 +88,10 @@ impl Echo {
 }
 
 async fn echoes(mut socket: Socket, count: usize, bytes: usize) -> anyhow::Result<Vec<Duration>> {
+    echo_some(&mut socket, count, bytes).await
+}
+
+async fn echo_some(socket: &mut Socket, count: usize, bytes: usize) -> anyhow::Result<Vec<Duration>> {
     let message = Message::binary(vec![b'x'; bytes]);
     let mut times = Vec::with_capacity(count);
     for _ in 0..count {
@@ -111,6 +121,51 @@ impl Idle {
         drop(sockets);
         Ok(())
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Soak {
+    #[command(flatten)]
+    to: To,
+    /// Those in which nothing happens until the end
+    #[arg(long, default_value_t = 2000)]
+    idle: usize,
+    /// Those that echo a message a second
+    #[arg(long, default_value_t = 200)]
+    active: usize,
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+}
+
+impl Soak {
+    /// Keeps all open for so long; each that does not echo any more, in the end at the latest, was dropped.
+    pub(crate) async fn run(self) -> anyhow::Result<Value> {
+        let idle = self.to.open_many(self.idle).await?;
+        let active = self.to.open_many(self.active).await?;
+        let until = Instant::now() + Duration::from_secs(self.seconds);
+        let beats = join_all(active.into_iter().map(|socket| beat(socket, until))).await;
+        let mut dropped = beats.iter().filter(|beats| beats.is_err()).count();
+        let times = beats.into_iter().filter_map(Result::ok).flatten().collect::<Vec<_>>();
+        for socket in idle {
+            dropped += usize::from(echoes(socket, 1, BEAT_BYTES).await.is_err());
+        }
+        let messages = times.len();
+        let mut told = summary(times);
+        told["dropped"] = dropped.into();
+        told["messages"] = messages.into();
+        Ok(told)
+    }
+}
+
+/// A message a second until then; how long each took.
+async fn beat(mut socket: Socket, until: Instant) -> anyhow::Result<Vec<Duration>> {
+    let mut times = Vec::new();
+    let mut clock = tokio::time::interval(BEAT);
+    while Instant::now() < until {
+        clock.tick().await;
+        times.extend(echo_some(&mut socket, 1, BEAT_BYTES).await?);
+    }
+    Ok(times)
 }
 
 /// The median and the 99th percentile, in microseconds.

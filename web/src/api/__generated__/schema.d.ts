@@ -164,6 +164,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/images/collect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["collect_images"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/images/{image}": {
         parameters: {
             query?: never;
@@ -190,6 +206,22 @@ export interface paths {
         get: operations["image_dockerfile"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/images/{image}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["retry_image"];
         delete?: never;
         options?: never;
         head?: never;
@@ -676,6 +708,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/me/language": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put: operations["set_language"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me/password": {
         parameters: {
             query?: never;
@@ -812,6 +860,22 @@ export interface paths {
             cookie?: never;
         };
         get: operations["list_nodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["queue"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1366,11 +1430,14 @@ export interface components {
         /** @description The body of a change to a saved image. What is left out stays. */
         ChangeImage: {
             message?: string | null;
+            /** @description Another name. By the one before it nobody finds the image any more; instances that were made from it go on. */
+            name?: string | null;
             /** @description Puts it on the platform's list, or takes it off: for admins. */
             platform?: boolean | null;
             /** @description Proposes it for the platform's list, or no longer. */
             proposed?: boolean | null;
             share?: components["schemas"]["Share"] | null;
+            tag?: string | null;
         };
         /** @description Other terms for a job. What is left out stays as it is. */
         ChangeJob: {
@@ -1463,6 +1530,8 @@ export interface components {
         /** @description One machine. */
         ClusterNode: {
             cards: components["schemas"]["ClusterCard"][];
+            /** @description The cluster that it is. */
+            cluster?: string;
             /**
              * Format: double
              * @description So many are given out: more than there are where the site shares them.
@@ -1475,13 +1544,41 @@ export interface components {
             /** Format: int64 */
             memory_held_bytes: number;
             name: string;
+            /** @description The pools that it, or a part of its cards, is in. */
+            pools?: string[];
             state: components["schemas"]["NodeState"];
         };
         /**
          * @description What kind of error it is. Never renamed once released.
          * @enum {string}
          */
-        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "registry_denied" | "registry_unreachable" | "registry_not_allowed" | "bad_value" | "too_large" | "bad_job_file" | "needs_more_machines" | "over_quota" | "not_here" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "no_registry" | "being_saved" | "cannot_save" | "image_quota" | "internal" | "unknown";
+        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "registry_denied" | "registry_unreachable" | "registry_not_allowed" | "bad_value" | "too_large" | "bad_job_file" | "needs_more_machines" | "over_quota" | "not_here" | "pool_takes_others" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "no_registry" | "being_saved" | "cannot_save" | "image_quota" | "internal" | "unknown";
+        /** @description The body of a collection: what no image needs is removed. */
+        CollectImages: {
+            /** @description Only say what would go. */
+            dry_run?: boolean;
+            /**
+             * Format: int64
+             * @description What was written since so long stays, as a push may still be under way; a day if it is left out.
+             */
+            older_than_seconds?: number | null;
+        };
+        /** @description What has gone, or would. */
+        CollectedImages: {
+            /** Format: int64 */
+            blob_bytes: number;
+            /**
+             * Format: int64
+             * @description In the registry.
+             */
+            blobs: number;
+            /** Format: int64 */
+            image_bytes: number;
+            /** @description Copies of images that are gone, on the machine itself. */
+            images: string[];
+            /** @description Whether the registry is Berth's own. Any other collects its garbage itself. */
+            own_registry: boolean;
+        };
         /** @description The body of a conversion. */
         ConvertJob: {
             /** @description A job file in any of the languages that are known. */
@@ -1500,6 +1597,8 @@ export interface components {
         CreateInstance: {
             /** @description SSH starts it when it is stopped, without asking. */
             auto_start?: boolean;
+            /** @description Where it is to be; the site's first cluster when absent. */
+            cluster?: string | null;
             /** @description What to run instead of nothing: the instance then ends when this ends. */
             command?: string[];
             /** Format: double */
@@ -1519,6 +1618,8 @@ export interface components {
              * @example train_1
              */
             name: string;
+            /** @description The pool to take room from; any that takes instances when absent. */
+            pool?: string | null;
             /** @description Of the caller's secrets, those that it uses. */
             secrets?: components["schemas"]["UseSecret"][];
             /** Format: int64 */
@@ -1569,7 +1670,7 @@ export interface components {
          * @description Why something is over.
          * @enum {string}
          */
-        EndCause: "succeeded" | "exit_code" | "signal" | "out_of_memory" | "over_disk_limit" | "image" | "lost" | "cannot_start" | "time_limit" | "stopped" | "name_taken";
+        EndCause: "succeeded" | "exit_code" | "signal" | "out_of_memory" | "over_disk_limit" | "image" | "lost" | "cannot_start" | "time_limit" | "idle" | "stopped" | "name_taken";
         /** @description The first message of `exec`: what to run. */
         ExecStart: {
             argv: string[];
@@ -1620,6 +1721,7 @@ export interface components {
              * @description How much of the time it computed, in percent.
              */
             busy: number;
+            cluster?: string;
             /** @description One that does not answer is given to nobody. */
             healthy: boolean;
             /** @description Whether somebody has it. */
@@ -1636,6 +1738,8 @@ export interface components {
             memory_used_bytes: number;
             model: string;
             node: string;
+            /** @description The pools that it is in. */
+            pools?: string[];
             /**
              * Format: int32
              * @description Programs that use it.
@@ -1673,6 +1777,13 @@ export interface components {
         Health: {
             parts: components["schemas"]["Part"][];
         };
+        /** @description What keeps a stop or a deletion from going on. It goes on by itself once that is over. */
+        HeldUp: {
+            message: string;
+            reason: components["schemas"]["HeldUpReason"];
+        };
+        /** @enum {string} */
+        HeldUpReason: "cluster_unreachable" | "engine_unreachable" | "retrying";
         /** @description An image that instances can start from. */
         Image: {
             /** Format: date-time */
@@ -1722,6 +1833,8 @@ export interface components {
             auto_start?: boolean;
             /** @description The graphics processors that it has, by UUID. */
             cards?: string[];
+            /** @description Where it is. */
+            cluster?: string;
             command: string[];
             /** Format: double */
             cpus: number;
@@ -1740,10 +1853,16 @@ export interface components {
             /** Format: int64 */
             memory_bytes: number;
             name: components["schemas"]["InstanceName"];
+            /** @description The pool that was asked for. */
+            pool?: string | null;
             queue?: components["schemas"]["QueuePlace"] | null;
+            /** @description The secrets that it uses, by name; only its owner sees them. */
+            secrets?: components["schemas"]["UseSecret"][];
             /** Format: int64 */
             shm_bytes: number;
             slug: components["schemas"]["Slug"];
+            /** @description When each step of its last start began. */
+            start_times?: components["schemas"]["StartTimes"];
             status: components["schemas"]["Status"];
             user: components["schemas"]["UserName"];
         };
@@ -1766,6 +1885,8 @@ export interface components {
              * @description Which try this is, from 1.
              */
             attempt: number;
+            /** @description Where it runs. */
+            cluster?: string;
             /** Format: date-time */
             created_at: string;
             description: string;
@@ -1786,6 +1907,7 @@ export interface components {
              */
             kept_until?: string | null;
             name: string;
+            pool?: string | null;
             /**
              * Format: int32
              * @description 1 to 9, 9 first.
@@ -1811,6 +1933,8 @@ export interface components {
             user: components["schemas"]["UserName"];
             /** @description What was said about its file and is no mistake. */
             warnings?: components["schemas"]["JobNote"][];
+            /** @description The workspace that it belongs to, as its file names it. */
+            workspace?: string | null;
         };
         /**
          * @description Something that can be done with a job.
@@ -1827,6 +1951,8 @@ export interface components {
              * @description Of the task that decided it.
              */
             exit_code?: number | null;
+            /** @description The last that the task wrote which decided it, where it failed; only to its owner. */
+            last_lines?: string[];
             message?: string;
             /** @description The task that decided it, as `role/index`. */
             task?: string | null;
@@ -1840,6 +1966,12 @@ export interface components {
             attempt: number;
             /** @enum {string} */
             event: "started";
+        } | {
+            /** @enum {string} */
+            event: "pulling";
+        } | {
+            /** @enum {string} */
+            event: "creating";
         } | {
             /** @enum {string} */
             event: "begun";
@@ -1930,6 +2062,11 @@ export interface components {
             status: components["schemas"]["Status"];
         };
         /**
+         * @description The language to speak.
+         * @enum {string}
+         */
+        Language: "en" | "zh-CN";
+        /**
          * @description How urgent an announcement is.
          * @enum {string}
          */
@@ -1945,6 +2082,7 @@ export interface components {
         /** @description The signed-in user. */
         Me: {
             group: components["schemas"]["GroupName"];
+            language?: components["schemas"]["Language"] | null;
             /** @description True while the password is one that somebody else has seen. */
             must_change_password: boolean;
             name: components["schemas"]["UserName"];
@@ -1969,6 +2107,8 @@ export interface components {
         };
         /** @description One machine and the most that an instance can ask of it. */
         Node: {
+            /** @description The cluster that it is. */
+            cluster?: string;
             /** Format: double */
             cpus: number;
             disk_limit?: components["schemas"]["DiskLimit"];
@@ -1977,6 +2117,8 @@ export interface components {
             /** Format: int64 */
             memory_bytes: number;
             name: string;
+            /** @description The pools that it, or a part of its cards, is in. */
+            pools?: string[];
             state: components["schemas"]["NodeState"];
             /**
              * @description For admins: what runs or rests on it for instances that the store does not know, as after a backup of the store
@@ -2009,6 +2151,8 @@ export interface components {
         /** @description What the caller and the caller's group may hold, hold and wait for. */
         OwnQuota: {
             group: components["schemas"]["QuotaStanding"];
+            /** @description The shares of the site that have limits; everyone's together. */
+            shares?: components["schemas"]["QuotaStanding"][];
             user: components["schemas"]["QuotaStanding"];
         };
         /** @description A package that is new, or of another version than in the image. */
@@ -2085,6 +2229,7 @@ export interface components {
                  * @description How much of the time it computed, in percent.
                  */
                 busy: number;
+                cluster?: string;
                 /** @description One that does not answer is given to nobody. */
                 healthy: boolean;
                 /** @description Whether somebody has it. */
@@ -2101,6 +2246,8 @@ export interface components {
                 memory_used_bytes: number;
                 model: string;
                 node: string;
+                /** @description The pools that it is in. */
+                pools?: string[];
                 /**
                  * Format: int32
                  * @description Programs that use it.
@@ -2151,6 +2298,8 @@ export interface components {
                 auto_start?: boolean;
                 /** @description The graphics processors that it has, by UUID. */
                 cards?: string[];
+                /** @description Where it is. */
+                cluster?: string;
                 command: string[];
                 /** Format: double */
                 cpus: number;
@@ -2169,10 +2318,16 @@ export interface components {
                 /** Format: int64 */
                 memory_bytes: number;
                 name: components["schemas"]["InstanceName"];
+                /** @description The pool that was asked for. */
+                pool?: string | null;
                 queue?: components["schemas"]["QueuePlace"] | null;
+                /** @description The secrets that it uses, by name; only its owner sees them. */
+                secrets?: components["schemas"]["UseSecret"][];
                 /** Format: int64 */
                 shm_bytes: number;
                 slug: components["schemas"]["Slug"];
+                /** @description When each step of its last start began. */
+                start_times?: components["schemas"]["StartTimes"];
                 status: components["schemas"]["Status"];
                 user: components["schemas"]["UserName"];
             }[];
@@ -2187,6 +2342,8 @@ export interface components {
                  * @description Which try this is, from 1.
                  */
                 attempt: number;
+                /** @description Where it runs. */
+                cluster?: string;
                 /** Format: date-time */
                 created_at: string;
                 description: string;
@@ -2207,6 +2364,7 @@ export interface components {
                  */
                 kept_until?: string | null;
                 name: string;
+                pool?: string | null;
                 /**
                  * Format: int32
                  * @description 1 to 9, 9 first.
@@ -2232,6 +2390,8 @@ export interface components {
                 user: components["schemas"]["UserName"];
                 /** @description What was said about its file and is no mistake. */
                 warnings?: components["schemas"]["JobNote"][];
+                /** @description The workspace that it belongs to, as its file names it. */
+                workspace?: string | null;
             }[];
         };
         /** @description One page of a listing. */
@@ -2244,6 +2404,8 @@ export interface components {
         /** @description One page of a listing. */
         Page_Node: {
             items: {
+                /** @description The cluster that it is. */
+                cluster?: string;
                 /** Format: double */
                 cpus: number;
                 disk_limit?: components["schemas"]["DiskLimit"];
@@ -2252,12 +2414,46 @@ export interface components {
                 /** Format: int64 */
                 memory_bytes: number;
                 name: string;
+                /** @description The pools that it, or a part of its cards, is in. */
+                pools?: string[];
                 state: components["schemas"]["NodeState"];
                 /**
                  * @description For admins: what runs or rests on it for instances that the store does not know, as after a backup of the store
                  *     was restored. Nothing ever touches it.
                  */
                 unknown?: string[];
+            }[];
+        };
+        /** @description One page of a listing. */
+        Page_Queued: {
+            items: {
+                /** Format: double */
+                cpus: number;
+                gpu_model?: string | null;
+                /**
+                 * Format: int32
+                 * @description All of its tasks together.
+                 */
+                gpus: number;
+                kind: components["schemas"]["QueuedKind"];
+                /** Format: int64 */
+                memory_bytes: number;
+                /**
+                 * Format: int32
+                 * @description From 1; 0 for what no machine could ever take.
+                 */
+                position: number;
+                /**
+                 * Format: int32
+                 * @description 1 to 9, 9 first.
+                 */
+                priority: number;
+                /**
+                 * Format: date-time
+                 * @description When it began to wait.
+                 */
+                since: string;
+                work?: components["schemas"]["QueuedWork"] | null;
             }[];
         };
         /** @description One page of a listing. */
@@ -2362,6 +2558,12 @@ export interface components {
                 group: string;
                 /**
                  * Format: int64
+                 * @description What the user's images take in the registry now, saved and pushed ones alike; a layer that several have counts
+                 *     once. Only where `gpu_model` is absent, so that a sum over all counts it once.
+                 */
+                image_bytes?: number;
+                /**
+                 * Format: int64
                  * @description How often something was started.
                  */
                 starts: number;
@@ -2442,6 +2644,49 @@ export interface components {
          * @enum {string}
          */
         QueueReason: "no_room" | "not_together" | "behind" | "quota" | "quota_kept" | "quota_too_small" | "not_ready" | "never";
+        /** @description Something that waits. Of what belongs to others one knows only what it takes. */
+        Queued: {
+            /** Format: double */
+            cpus: number;
+            gpu_model?: string | null;
+            /**
+             * Format: int32
+             * @description All of its tasks together.
+             */
+            gpus: number;
+            kind: components["schemas"]["QueuedKind"];
+            /** Format: int64 */
+            memory_bytes: number;
+            /**
+             * Format: int32
+             * @description From 1; 0 for what no machine could ever take.
+             */
+            position: number;
+            /**
+             * Format: int32
+             * @description 1 to 9, 9 first.
+             */
+            priority: number;
+            /**
+             * Format: date-time
+             * @description When it began to wait.
+             */
+            since: string;
+            work?: components["schemas"]["QueuedWork"] | null;
+        };
+        /**
+         * @description What waits.
+         * @enum {string}
+         */
+        QueuedKind: "instance" | "job";
+        /** @description Whose it is, and why it waits. */
+        QueuedWork: {
+            /** @description The id of the instance or the job. */
+            id: string;
+            name: string;
+            queue: components["schemas"]["QueuePlace"];
+            user: components["schemas"]["UserName"];
+        };
         /** @description The quota of a user or a group. */
         Quota: {
             limits?: components["schemas"]["QuotaLimits"];
@@ -2457,6 +2702,11 @@ export interface components {
             gpus_by_model?: {
                 [key: string]: number;
             };
+            /**
+             * Format: int64
+             * @description What images take in the registry.
+             */
+            image_bytes?: number | null;
             /**
              * Format: int64
              * @description Instances that run at a time.
@@ -2480,7 +2730,7 @@ export interface components {
         QuotaStanding: {
             /** @description Those that hold now, with what is raised for a while. */
             limits: components["schemas"]["QuotaLimits"];
-            /** @description The user's or the group's. */
+            /** @description The user's, the group's or the share's. */
             name: string;
             /**
              * Format: date-time
@@ -2501,6 +2751,8 @@ export interface components {
             gpus_by_model?: {
                 [key: string]: number;
             };
+            /** Format: int64 */
+            image_bytes?: number;
             /** Format: int64 */
             instances: number;
             /** Format: int64 */
@@ -2671,6 +2923,10 @@ export interface components {
             /** @example alice */
             user: string;
         };
+        /** @description The body of a choice of language. */
+        SetLanguage: {
+            language?: components["schemas"]["Language"] | null;
+        };
         /** @description The body that sets a secret, whether it is there already or not. */
         SetSecret: {
             registry?: components["schemas"]["SecretRegistry"] | null;
@@ -2784,6 +3040,19 @@ export interface components {
          * @example laptop
          */
         SshKeyName: string;
+        /** @description When each step of a start began; those that it did not need are absent. */
+        StartTimes: {
+            /** Format: date-time */
+            failed?: string | null;
+            /** Format: date-time */
+            pulling?: string | null;
+            /** Format: date-time */
+            running?: string | null;
+            /** Format: date-time */
+            starting?: string | null;
+            /** Format: date-time */
+            waiting?: string | null;
+        };
         /** @description What is, as far as the gateway knows. */
         Status: {
             message: string;
@@ -2806,6 +3075,7 @@ export interface components {
             /** @enum {string} */
             state: "running";
         } | {
+            held_up?: components["schemas"]["HeldUp"] | null;
             /** @enum {string} */
             state: "stopping";
         } | {
@@ -2817,24 +3087,33 @@ export interface components {
             /** @enum {string} */
             state: "succeeded";
         } | {
+            cause?: components["schemas"]["EndCause"] | null;
             /** Format: int32 */
             exit_code?: number | null;
+            /** @description For whoever finds no words for the cause. */
             reason: string;
             /** @enum {string} */
             state: "failed";
         } | {
+            held_up?: components["schemas"]["HeldUp"] | null;
             /** @enum {string} */
             state: "deleting";
         };
         /** @description The body of a submission. */
         SubmitJob: {
+            /** @description Where it is to run; on the site's first cluster when absent. */
+            cluster?: string | null;
             /**
              * @description A job file in any of the languages that are known: OpenPAI v1 and v2, DLC parameters, Determined, our own. It is
              *     kept as it is, byte for byte.
              */
             file: string;
+            /** @description Whether the files of a failed task stay to be looked at, instead of what the file says. */
+            keep_on_failure?: boolean | null;
             /** @description A name instead of the file's own. */
             name?: string | null;
+            /** @description A pool instead of the file's own. */
+            pool?: string | null;
         };
         /** @description How a task ended. */
         TaskEnd: {
@@ -2877,7 +3156,7 @@ export interface components {
             /** @description The value of `TERM`; `xterm-256color` when absent. */
             term?: string | null;
         };
-        /** @description What somebody has held, of one model of graphics processor or of none. */
+        /** @description What somebody has held, of one model of graphics processor or of none; and what their images take. */
         Usage: {
             /** Format: double */
             cpu_hours: number;
@@ -2890,6 +3169,12 @@ export interface components {
             gpu_model?: string | null;
             /** @description The group that the user was in at the time. */
             group: string;
+            /**
+             * Format: int64
+             * @description What the user's images take in the registry now, saved and pushed ones alike; a layer that several have counts
+             *     once. Only where `gpu_model` is absent, so that a sum over all counts it once.
+             */
+            image_bytes?: number;
             /**
              * Format: int64
              * @description How often something was started.
@@ -3224,7 +3509,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `event: instance` with an `Instance`, `event: instance_deleted` with `{id}`, `event: image` with an `Image`, `event: image_deleted` with `{id}`, `event: job` with a `Job`, `event: job_deleted` with `{id}`. The first event is `ready`. Read the lists after each (re)connect: news is not repeated */
+            /** @description `event: instance` with an `Instance`, `event: instance_deleted` with `{id}`, `event: image` with an `Image`, `event: image_deleted` with `{id}`, `event: job` with a `Job`, `event: job_deleted` with `{id}`, all of one's own; `event: changed` with `{topics}`, of which something changed, whoever's it is. The first event is `ready`. Read the lists after each (re)connect: news is not repeated */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3617,6 +3902,80 @@ export interface operations {
             };
         };
     };
+    collect_images: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CollectImages"];
+            };
+        };
+        responses: {
+            /** @description what has gone of what no image needs, or would go */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectedImages"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `being_saved`: wait for it */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the registry or the cluster does not answer */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     show_image: {
         parameters: {
             query?: never;
@@ -3825,11 +4184,80 @@ export interface operations {
             };
         };
     };
+    retry_image: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id, `NAME:TAG` of one's own, `USER/NAME:TAG`, or the reference */
+                image: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description it is being saved again, from what was made before it failed */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Image"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `being_saved`, or `image_quota` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description it has not failed */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_instances: {
         parameters: {
             query?: {
                 /** @description not only the own ones, but all that one may see */
                 all?: boolean;
+                /** @description how many, at most 1000; all of them when absent */
+                limit?: number;
+                /** @description the id of the last of the page before; the newest when absent */
+                after?: string;
             };
             header?: never;
             path?: never;
@@ -3837,6 +4265,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description newest first; fewer than `limit` are the last */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4445,8 +4874,16 @@ export interface operations {
     read_logs: {
         parameters: {
             query?: {
-                /** @description how many of the last lines; 1000 when absent */
+                /** @description how many of the last lines; 1000 when `since` is absent too */
                 tail?: number;
+                /** @description only what came since that time, to the second */
+                since?: string;
+                /** @description only those of these lines that hold this text */
+                grep?: string;
+                /** @description only lines from this one on, counted from the first that is kept, whatever `tail` and `since` say; the last ones where there are not as many */
+                from?: number;
+                /** @description how many with `from`; 1000 when absent, 10000 at most */
+                lines?: number;
             };
             header?: never;
             path: {
@@ -4459,6 +4896,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description with `from`: the number of the first line */
+                    "berth-first-line"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4512,6 +4951,10 @@ export interface operations {
             query?: {
                 /** @description how many of the last lines to begin with */
                 tail?: number;
+                /** @description only what came since that time, to the second */
+                since?: string;
+                /** @description only those of these lines that hold this text */
+                grep?: string;
             };
             header?: never;
             path: {
@@ -4850,7 +5293,10 @@ export interface operations {
     };
     start_instance: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description for what a failed task left: so many graphics processors of the kind that it had; none when absent */
+                gpus?: number;
+            };
             header?: never;
             path: {
                 /** @description name, slug or id */
@@ -4866,6 +5312,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Instance"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
             401: {
@@ -4894,6 +5348,15 @@ export interface operations {
             };
             /** @description `wrong_state` */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description more than any machine has, or for what is no task */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5249,6 +5712,10 @@ export interface operations {
             query?: {
                 /** @description not only the own ones, but all that one may see */
                 all?: boolean;
+                /** @description how many, at most 1000; 1000 when absent */
+                limit?: number;
+                /** @description the id of the last of the page before; the newest when absent */
+                after?: string;
             };
             header?: never;
             path?: never;
@@ -5256,7 +5723,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description the newest 1000, newest first */
+            /** @description newest first; fewer than `limit` are the last */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5615,6 +6082,10 @@ export interface operations {
                 since?: string;
                 /** @description only lines that hold this text */
                 grep?: string;
+                /** @description only lines from this one on, counted from 1, whatever `tail` and `since` say; the last ones where there are not as many */
+                from?: number;
+                /** @description how many with `from`; 1000 when absent, 10000 at most */
+                lines?: number;
             };
             header?: never;
             path: {
@@ -5627,6 +6098,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description with `from`: the number of the first line */
+                    "berth-first-line"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6130,6 +6603,59 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_language: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetLanguage"];
+            };
+        };
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6661,6 +7187,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_Node"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description all that waits, in its order; what belongs to others without its name, its user and its reason */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Queued"];
                 };
             };
             401: {
@@ -7495,7 +8049,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description by user, group and model of graphics processor, the most first */
+            /** @description by user, group and model of graphics processor, the most first; then who has only images */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -8,8 +8,9 @@ import { addUser, groupsQuery, refetchPeople } from '../../api/people'
 import type { AddUser, NewPassword, Role } from '../../api/types'
 import { Dialog } from '../../ui/dialog'
 import { SecretOnce } from '../../ui/secret-once'
-import { ShowAsCommand } from '../../ui/show-as-command'
-import { addUserCommand } from '../../util/cli-command'
+import { ShowAs } from '../../ui/show-as'
+import { SubmitButton } from '../../ui/submit-button'
+import { addUserCommand, apiRequest } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 
 const ROLES: readonly Role[] = ['user', 'leader', 'admin']
@@ -71,19 +72,21 @@ function AddUserForm({ onClose }: { onClose: () => void }) {
         <RoleSelect {...form.getInputProps('role')} />
         <Select
           label={t('users.group')}
+          description={t('users.group_help')}
           placeholder={t('users.default_group')}
           clearable
           data={groups.map((group) => group.name)}
           {...form.getInputProps('group')}
         />
-        <ShowAsCommand command={addUserCommand(requestFrom(form.values))} />
+        <ShowAs
+          command={addUserCommand(requestFrom(form.values))}
+          request={apiRequest('POST', '/users', requestFrom(form.values))}
+        />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={add.isPending}>
-            {t('users.add_submit')}
-          </Button>
+          <SubmitButton label={t('users.add_submit')} busy={add.isPending} />
         </Group>
       </Stack>
     </form>

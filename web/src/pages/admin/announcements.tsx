@@ -1,6 +1,5 @@
 import {
   Badge,
-  Button,
   Group,
   SegmentedControl,
   SimpleGrid,
@@ -8,6 +7,7 @@ import {
   Text,
   Textarea,
   TextInput,
+  Tooltip,
 } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
@@ -27,7 +27,10 @@ import { ActionButton } from '../../ui/action-button'
 import { IconTrash } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { Section } from '../../ui/section'
+import { ShowAs } from '../../ui/show-as'
 import { TimeAgo } from '../../ui/time-ago'
+import { SubmitButton } from '../../ui/submit-button'
+import { apiRequest } from '../../util/cli-command'
 
 export function AnnouncementsSection() {
   return (
@@ -113,6 +116,14 @@ interface Values {
   endsAt: string
 }
 
+function announcementFrom({ level, chinese, english, endsAt }: Values): AddAnnouncement {
+  return {
+    level,
+    text: { chinese, english },
+    ...(endsAt !== '' && { ends_at: new Date(endsAt).toISOString() }),
+  }
+}
+
 function AddForm() {
   const { t } = useTranslation('admin')
   const cache = useQueryClient()
@@ -124,12 +135,7 @@ function AddForm() {
     },
   })
   const add = useMutation({
-    mutationFn: ({ level, chinese, english, endsAt }: Values) =>
-      addAnnouncement({
-        level,
-        text: { chinese, english },
-        ...(endsAt !== '' && { ends_at: new Date(endsAt).toISOString() }),
-      }),
+    mutationFn: (values: Values) => addAnnouncement(announcementFrom(values)),
     onSuccess: () => {
       showDone(t('announcements.added'))
       form.reset()
@@ -142,34 +148,38 @@ function AddForm() {
         {add.error && <Trouble error={add.error} />}
         <Textarea
           label={t('announcements.chinese')}
+          description={t('announcements.chinese_help')}
           autosize
           minRows={2}
           {...form.getInputProps('chinese')}
         />
         <Textarea
           label={t('announcements.english')}
+          description={t('announcements.english_help')}
           autosize
           minRows={2}
           {...form.getInputProps('english')}
         />
         <Group align="flex-end">
-          <SegmentedControl<Values['level']>
-            aria-label={t('announcements.level')}
-            data={[
-              { value: 'info', label: t('announcements.level_info') },
-              { value: 'warning', label: t('announcements.level_warning') },
-            ]}
-            {...form.getInputProps('level')}
-          />
+          <Tooltip label={t('announcements.level_help')} multiline maw={320}>
+            <SegmentedControl<Values['level']>
+              aria-label={t('announcements.level')}
+              data={[
+                { value: 'info', label: t('announcements.level_info') },
+                { value: 'warning', label: t('announcements.level_warning') },
+              ]}
+              {...form.getInputProps('level')}
+            />
+          </Tooltip>
           <TextInput
             type="datetime-local"
             label={t('announcements.ends')}
+            description={t('announcements.ends_help')}
             {...form.getInputProps('endsAt')}
           />
-          <Button type="submit" loading={add.isPending}>
-            {t('announcements.add')}
-          </Button>
+          <SubmitButton label={t('announcements.add')} busy={add.isPending} />
         </Group>
+        <ShowAs request={apiRequest('POST', '/announcements', announcementFrom(form.values))} />
       </Stack>
     </form>
   )
@@ -208,20 +218,25 @@ function RulesForm({ rules }: { rules: Rules }) {
         {set.error && <Trouble error={set.error} />}
         <Textarea
           label={t('announcements.chinese')}
+          description={t('announcements.chinese_help')}
           autosize
           minRows={5}
           {...form.getInputProps('chinese')}
         />
         <Textarea
           label={t('announcements.english')}
+          description={t('announcements.english_help')}
           autosize
           minRows={5}
           {...form.getInputProps('english')}
         />
+        <ShowAs request={apiRequest('PUT', '/rules', form.values)} />
         <Group justify="flex-end">
-          <Button type="submit" loading={set.isPending} disabled={!form.isDirty()}>
-            {t('common:save')}
-          </Button>
+          <SubmitButton
+            label={t('common:save')}
+            busy={set.isPending}
+            reason={form.isDirty() ? undefined : t('common:unchanged')}
+          />
         </Group>
       </Stack>
     </form>

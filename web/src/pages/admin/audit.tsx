@@ -8,6 +8,8 @@ import { useTyped } from '../../app/use-typed'
 
 const SINCE = ['1', '7', '30'] as const
 const DAY_MS = 86_400_000
+/** One below the other on a phone. */
+const FIELD = { base: '1 1 100%', xs: '0 1 auto' }
 
 export function AuditSection() {
   const { t } = useTranslation('admin')
@@ -21,6 +23,7 @@ export function AuditSection() {
     <Stack>
       <Group align="flex-end" gap="xs">
         <TextInput
+          flex={FIELD}
           label={t('audit.actor')}
           placeholder={t('audit.anyone')}
           value={typed}
@@ -29,6 +32,7 @@ export function AuditSection() {
           onChange={(event) => type(event.currentTarget.value)}
         />
         <Select
+          flex={FIELD}
           label={t('audit.act')}
           placeholder={t('audit.anything')}
           clearable
@@ -41,6 +45,7 @@ export function AuditSection() {
           onChange={(value) => set({ act: value ?? undefined })}
         />
         <Select
+          flex={FIELD}
           label={t('audit.since')}
           placeholder={t('audit.always')}
           clearable

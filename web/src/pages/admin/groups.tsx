@@ -1,4 +1,4 @@
-import { Badge, Button, Group, MultiSelect, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
+import { Badge, Group, MultiSelect, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -21,6 +21,9 @@ import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { IconTrash } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { Section } from '../../ui/section'
+import { ShowAs } from '../../ui/show-as'
+import { SubmitButton } from '../../ui/submit-button'
+import { addNamedCommand, apiRequest } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { QuotaButton } from './quota'
 
@@ -192,15 +195,18 @@ function AddNamed({ kind }: { kind: NamedKind }) {
             flex={1}
             miw={160}
             label={t(`${kind}s.new`)}
+            description={t(`${kind}s.new_help`)}
             autoCapitalize="none"
             spellCheck={false}
             autoComplete="off"
             {...form.getInputProps('name')}
           />
-          <Button type="submit" variant="default" loading={add.isPending}>
-            {t(`${kind}s.add`)}
-          </Button>
+          <SubmitButton label={t(`${kind}s.add`)} variant="default" busy={add.isPending} />
         </Group>
+        <ShowAs
+          command={addNamedCommand(kind, form.values.name.trim())}
+          request={apiRequest('POST', `/${kind}s`, { name: form.values.name.trim() })}
+        />
       </Stack>
     </form>
   )

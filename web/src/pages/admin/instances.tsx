@@ -11,7 +11,7 @@ import { LoadingRows } from '../../ui/loading'
 import { Records } from '../../ui/records'
 import { TimeAgo } from '../../ui/time-ago'
 import { InstanceActions } from '../instances/actions'
-import { Resources } from '../instances/resources'
+import { Resources } from '../../ui/resources'
 import { InstanceState } from '../instances/state'
 
 /** The instances of everybody: to see who holds what, and to stop it. */
@@ -29,6 +29,7 @@ export function AllInstancesSection() {
       <Group>
         <TextInput
           aria-label={t('all_instances.search')}
+          w={{ base: '100%', xs: 300 }}
           placeholder={t('all_instances.search')}
           leftSection={<IconSearch size={16} />}
           value={search}
@@ -67,7 +68,7 @@ export function AllInstancesSection() {
             {
               id: 'resources',
               header: t('instances:column.resources'),
-              cell: (instance) => <Resources instance={instance} />,
+              cell: (instance) => <Resources asked={instance} />,
               sortBy: (instance) => instance.gpus,
             },
             {

@@ -23,10 +23,15 @@ export function NodesSection() {
         <Records
           label={t('section.nodes')}
           rows={data}
-          rowId={(node) => node.name}
+          rowId={(node) => `${node.cluster}/${node.name}`}
           heading="name"
           columns={[
             { id: 'name', header: t('nodes.name'), cell: (node) => <Text fw={600}>{node.name}</Text> },
+            {
+              id: 'cluster',
+              header: t('nodes.cluster'),
+              cell: (node) => <Text size="sm">{[node.cluster, ...(node.pools ?? [])].join(' · ')}</Text>,
+            },
             { id: 'state', header: t('nodes.state'), cell: (node) => <NodeStanding node={node} /> },
             { id: 'cpus', header: t('nodes.cpus'), cell: (node) => <Text size="sm">{node.cpus}</Text> },
             {
@@ -39,7 +44,7 @@ export function NodesSection() {
         />
       )}
       {data?.map((node) => (
-        <Unknown key={node.name} node={node} />
+        <Unknown key={`${node.cluster}/${node.name}`} node={node} />
       ))}
     </Stack>
   )

@@ -1,20 +1,23 @@
-import { Alert, Button, Group, NumberInput, SimpleGrid, Stack, Text } from '@mantine/core'
-import { useForm } from '@mantine/form'
+import { Alert, Button, Group, NumberInput, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core'
+import { useForm, type UseFormReturnType } from '@mantine/form'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { showDone, Trouble } from '../../app/trouble'
 import { quotaQuery, type QuotaOwner, setQuota } from '../../api/people'
-import type { Quota, QuotaLimits } from '../../api/types'
+import { clusterQuery } from '../../api/site'
+import type { Quota } from '../../api/types'
+import { limitsFrom, QUOTA_FIELDS, quotaFrom, quotaValues, type QuotaValues } from '../../forms/quota'
 import { ActionButton } from '../../ui/action-button'
 import { Dialog } from '../../ui/dialog'
 import { IconQuota } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
-import { ShowAsCommand } from '../../ui/show-as-command'
+import { ShowAs } from '../../ui/show-as'
 import { TimeAgo } from '../../ui/time-ago'
-import { quotaCommand } from '../../util/cli-command'
-import { GIB } from '../../util/format'
+import { SubmitButton } from '../../ui/submit-button'
+import { apiRequest, quotaCommand } from '../../util/cli-command'
+import { sumsByModel } from '../../util/free-blocks'
 
 interface OwnerProps {
   owner: QuotaOwner
@@ -36,63 +39,60 @@ export function QuotaButton({ owner, reason }: OwnerProps) {
   )
 }
 
+type Lasting = 'always' | 'while'
+
 function Quotas({ owner, onClose }: { owner: QuotaOwner; onClose: () => void }) {
+  const { t } = useTranslation('admin')
   const { data, error, isPending } = useQuery(quotaQuery(owner))
+  const [lasting, setLasting] = useState<Lasting>('always')
   return (
     <Stack>
       {error && <Trouble error={error} />}
       {isPending && <LoadingRows rows={2} />}
-      {data && <QuotaForm owner={owner} quota={data} onClose={onClose} />}
+      {data && (
+        <>
+          <SegmentedControl<Lasting>
+            aria-label={t('quota.lasting')}
+            data={[
+              { value: 'always', label: t('quota.always') },
+              { value: 'while', label: t('quota.while') },
+            ]}
+            value={lasting}
+            onChange={setLasting}
+          />
+          {data.raise && (
+            <Alert color="blue" title={t('quota.raised')}>
+              <TimeAgo at={data.raise.until} />
+            </Alert>
+          )}
+          <QuotaForm key={lasting} owner={owner} quota={data} raise={lasting === 'while'} onClose={onClose} />
+        </>
+      )}
     </Stack>
   )
-}
-
-type Values = Record<'gpus' | 'cpus' | 'memoryGib' | 'instances' | 'jobs', number | string>
-
-const FIELDS = ['gpus', 'cpus', 'memoryGib', 'instances', 'jobs'] as const
-
-function valuesOf(limits: QuotaLimits = {}): Values {
-  const { gpus, cpus, memory_bytes: memory, instances, jobs } = limits
-  return {
-    gpus: gpus ?? '',
-    cpus: cpus ?? '',
-    memoryGib: typeof memory === 'number' ? memory / GIB : '',
-    instances: instances ?? '',
-    jobs: jobs ?? '',
-  }
-}
-
-/** What is typed, if it is a number by now. */
-function typed(value: number | string): number | undefined {
-  return typeof value === 'number' ? value : undefined
-}
-
-/** Limits by model stay as they are: the form does not show them. */
-function limitsFrom(values: Values, before: QuotaLimits = {}): QuotaLimits {
-  const memory = typed(values.memoryGib)
-  return {
-    ...before,
-    gpus: typed(values.gpus),
-    cpus: typed(values.cpus),
-    memory_bytes: memory === undefined ? undefined : Math.round(memory * GIB),
-    instances: typed(values.instances),
-    jobs: typed(values.jobs),
-  }
 }
 
 interface FormProps {
   owner: QuotaOwner
   quota: Quota
+  /** For so many hours only. */
+  raise: boolean
   onClose: () => void
 }
 
-function QuotaForm({ owner, quota, onClose }: FormProps) {
+function QuotaForm({ owner, quota, raise, onClose }: FormProps) {
   const { t } = useTranslation(['admin', 'common'])
   const cache = useQueryClient()
-  const form = useForm<Values>({ initialValues: valuesOf(quota.limits) })
-  const limits = limitsFrom(form.values, quota.limits)
+  const form = useForm<QuotaValues>({
+    initialValues: quotaValues(raise ? quota.raise?.limits : quota.limits),
+  })
+  const [hours, setHours] = useState<number | string>(24)
+  const lasts = raise ? Number(hours) : null
+  // The moment that a raise is counted from, as far as the request beside shows it.
+  const [opened] = useState(() => Date.now())
+  const wanted = quotaFrom(quota, form.values, lasts, opened)
   const set = useMutation({
-    mutationFn: () => setQuota(owner, { ...quota, limits }),
+    mutationFn: () => setQuota(owner, quotaFrom(quota, form.values, lasts, Date.now())),
     onSuccess: (now) => {
       cache.setQueryData(quotaQuery(owner).queryKey, now)
       showDone(t('quota.set', { name: owner.name }))
@@ -109,37 +109,72 @@ function QuotaForm({ owner, quota, onClose }: FormProps) {
     >
       <Stack>
         <Text size="sm" c="dimmed">
-          {t(`quota.text_${owner.kind}`)}
+          {t(raise ? 'quota.text_while' : `quota.text_${owner.kind}`)}
         </Text>
         {set.error && <Trouble error={set.error} />}
-        {quota.raise && (
-          <Alert color="blue" title={t('quota.raised')}>
-            <TimeAgo at={quota.raise.until} />
-          </Alert>
+        {raise && (
+          <NumberInput
+            label={t('quota.hours')}
+            description={t('quota.hours_help')}
+            min={1}
+            max={24 * 365}
+            value={hours}
+            onChange={setHours}
+          />
         )}
-        <SimpleGrid cols={{ base: 1, xs: 2 }}>
-          {FIELDS.map((field) => (
-            <NumberInput
-              key={field}
-              label={t(`quota.${field}`)}
-              placeholder={t('quota.no_limit')}
-              min={0}
-              allowDecimal={field === 'cpus' || field === 'memoryGib'}
-              clampBehavior="none"
-              {...form.getInputProps(field)}
-            />
-          ))}
-        </SimpleGrid>
-        <ShowAsCommand command={quotaCommand(owner, limits)} />
+        <Limits form={form} placeholder={t(raise ? 'quota.as_always' : 'quota.no_limit')} />
+        <ShowAs
+          command={quotaCommand(owner, limitsFrom(form.values), lasts)}
+          request={apiRequest('PUT', `/${owner.kind}s/${owner.name}/quota`, wanted)}
+        />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={set.isPending}>
-            {t('common:save')}
-          </Button>
+          <SubmitButton
+            label={t('common:save')}
+            busy={set.isPending}
+            reason={lasts !== null && !(lasts > 0) ? t('quota.lasts_needed') : undefined}
+          />
         </Group>
       </Stack>
     </form>
+  )
+}
+
+/** One field for each resource, and one for each model of GPU that there is or that has a limit. */
+function Limits({ form, placeholder }: { form: UseFormReturnType<QuotaValues>; placeholder: string }) {
+  const { t } = useTranslation('admin')
+  const { data } = useQuery(clusterQuery)
+  const there = sumsByModel(data?.nodes ?? []).map(({ model }) => model)
+  const models = [...new Set([...there, ...Object.keys(form.values.models)])]
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2 }}>
+      {QUOTA_FIELDS.map((field) => (
+        <NumberInput
+          key={field}
+          label={t(`quota.${field}`)}
+          description={t(`quota.help.${field}`)}
+          placeholder={placeholder}
+          min={0}
+          allowDecimal={field === 'cpus' || field.endsWith('Gib')}
+          clampBehavior="none"
+          {...form.getInputProps(field)}
+        />
+      ))}
+      {models.map((model) => (
+        <NumberInput
+          key={model}
+          label={t('quota.gpus_of', { model })}
+          description={t('quota.help.gpus_of')}
+          placeholder={placeholder}
+          min={0}
+          allowDecimal={false}
+          clampBehavior="none"
+          value={form.values.models[model] ?? ''}
+          onChange={(most) => form.setFieldValue('models', { ...form.values.models, [model]: most })}
+        />
+      ))}
+    </SimpleGrid>
   )
 }

@@ -19,6 +19,8 @@ import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { Dialog } from '../../ui/dialog'
 import { IconBan, IconKey, IconPlay, IconRestart, IconSettings, IconTrash } from '../../ui/icons'
+import { ReasonedButton } from '../../ui/reasoned-button'
+import { SubmitButton } from '../../ui/submit-button'
 import { FirstPassword, RoleSelect } from './add-user'
 import { QuotaButton } from './quota'
 
@@ -144,6 +146,7 @@ function ChangeForm({ user, onClose }: { user: User; onClose: () => void }) {
         <RoleSelect {...form.getInputProps('role')} />
         <Select
           label={t('users.group')}
+          description={t('users.group_help')}
           allowDeselect={false}
           data={[...new Set([user.group, ...groups.map((group) => group.name)])]}
           {...form.getInputProps('group')}
@@ -152,9 +155,11 @@ function ChangeForm({ user, onClose }: { user: User; onClose: () => void }) {
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={change.isPending} disabled={!form.isDirty()}>
-            {t('common:save')}
-          </Button>
+          <SubmitButton
+            label={t('common:save')}
+            busy={change.isPending}
+            reason={form.isDirty() ? undefined : t('common:unchanged')}
+          />
         </Group>
       </Stack>
     </form>
@@ -190,9 +195,12 @@ function ResetDialog({ user, opened, onClose }: DialogProps) {
             <Button variant="default" data-autofocus onClick={leave}>
               {t('common:cancel')}
             </Button>
-            <Button color="red" loading={reset.isPending} onClick={() => reset.mutate()}>
-              {t('users.reset_confirm')}
-            </Button>
+            <ReasonedButton
+              label={t('users.reset_confirm')}
+              color="red"
+              busy={reset.isPending}
+              onClick={() => reset.mutate()}
+            />
           </Group>
         </Stack>
       )}

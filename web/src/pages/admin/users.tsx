@@ -30,6 +30,7 @@ export function UsersSection() {
       <Group justify="space-between">
         <TextInput
           aria-label={t('users.search')}
+          w={{ base: '100%', xs: 300 }}
           placeholder={t('users.search')}
           leftSection={<IconSearch size={16} />}
           value={search}

@@ -1,10 +1,10 @@
-import { Anchor, Group, Progress, SimpleGrid, Stack, Table, Text } from '@mantine/core'
+import { Anchor, Badge, Group, Progress, SimpleGrid, Stack, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../app/trouble'
-import { clusterQuery, gpusQuery, largestOf, nodesQuery } from '../../api/site'
+import { clusterQuery, clustersOf, gpusQuery, largestOf, nodesQuery } from '../../api/site'
 import type { ClusterNode } from '../../api/types'
 import { IconAlert, IconCircleCheck } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
@@ -20,6 +20,7 @@ import { CardCell } from './card-cell'
 export function ClusterPage() {
   const { t } = useTranslation('cluster')
   const { data, error, isPending, refetch } = useQuery(clusterQuery)
+  const several = clustersOf(data?.nodes ?? []).length > 1
   return (
     <Stack>
       <Group justify="space-between">
@@ -40,7 +41,7 @@ export function ClusterPage() {
         <>
           <Free nodes={data.nodes} />
           {data.nodes.map((node) => (
-            <NodeCard key={node.name} node={node} />
+            <NodeCard key={`${node.cluster}/${node.name}`} node={node} several={several} />
           ))}
         </>
       )}
@@ -92,7 +93,13 @@ function Free({ nodes }: { nodes: ClusterNode[] }) {
 function Figure({ label, value }: { label: string; value: string }) {
   return (
     <Stack gap={0}>
-      <Text fw={700} size="xl" className="numbers">
+      <Text
+        fw={700}
+        size="xl"
+        className="numbers"
+        style={{ whiteSpace: 'nowrap' }}
+        fz={{ base: 'lg', sm: 'xl' }}
+      >
         {value}
       </Text>
       <Text size="sm" c="dimmed">
@@ -102,7 +109,7 @@ function Figure({ label, value }: { label: string; value: string }) {
   )
 }
 
-function NodeCard({ node }: { node: ClusterNode }) {
+function NodeCard({ node, several }: { node: ClusterNode; several: boolean }) {
   const { t } = useTranslation('cluster')
   const { data: gpus = [] } = useQuery({ ...gpusQuery, enabled: node.cards.length > 0 })
   return (
@@ -116,6 +123,14 @@ function NodeCard({ node }: { node: ClusterNode }) {
         )
       }
     >
+      {(several || node.pools) && (
+        <Group gap="xs">
+          {several && <Place>{t('in_cluster', { cluster: node.cluster })}</Place>}
+          {node.pools?.map((pool) => (
+            <Place key={pool}>{t('in_pool', { pool })}</Place>
+          ))}
+        </Group>
+      )}
       {node.state.state === 'unwell' && (
         <Text size="sm" className="breakable">
           {node.state.message}
@@ -150,6 +165,14 @@ function NodeCard({ node }: { node: ClusterNode }) {
         </SimpleGrid>
       )}
     </Section>
+  )
+}
+
+function Place({ children }: { children: string }) {
+  return (
+    <Badge variant="default" tt="none">
+      {children}
+    </Badge>
   )
 }
 

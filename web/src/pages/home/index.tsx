@@ -18,7 +18,7 @@ import { Section } from '../../ui/section'
 import { paths } from '../../util/path-builder'
 import { CreateButton } from '../instances/create-button'
 import { InstanceActions } from '../instances/actions'
-import { Resources } from '../instances/resources'
+import { Resources } from '../../ui/resources'
 import { InstanceState } from '../instances/state'
 import { JobState } from '../jobs/state'
 import { ClusterGlance } from './cluster-glance'
@@ -142,7 +142,7 @@ function Work({ instance }: { instance: Instance }) {
         </Group>
         <InstanceActions instance={instance} compact />
       </Group>
-      <Resources instance={instance} />
+      <Resources asked={instance} />
     </Stack>
   )
 }

@@ -58,7 +58,7 @@ function Standing({ title, standing }: { title: string; standing: QuotaStanding 
 function Bar({ bar: { resource, model, used, waiting, limit } }: { bar: QuotaBar }) {
   const { t } = useTranslation('home')
   const amount = (value: number) =>
-    resource === 'memory' ? formatBytes(value) : String(Math.round(value * 10) / 10)
+    resource === 'memory' || resource === 'images' ? formatBytes(value) : String(Math.round(value * 10) / 10)
   const label = t(`quota.${resource}`, { model })
   const share = limit > 0 ? Math.min(100, (100 * used) / limit) : 100
   return (

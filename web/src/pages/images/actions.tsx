@@ -1,4 +1,15 @@
-import { Button, Group, List, Select, Stack, Switch, Text, Textarea } from '@mantine/core'
+import {
+  Button,
+  Group,
+  List,
+  Select,
+  Stack,
+  Switch,
+  Text,
+  Textarea,
+  TextInput,
+  type TextareaProps,
+} from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
@@ -6,13 +17,16 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { showDone, showTrouble, Trouble } from '../../app/trouble'
-import { changeImage, deleteImage, refetchImages } from '../../api/images'
+import { changeImage, deleteImage, dockerfileQuery, refetchImages, retryImage } from '../../api/images'
 import { meQuery } from '../../api/session'
 import type { ChangeImage, Image, SavedImage, Share } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
+import { CopyField } from '../../ui/copy'
 import { Dialog } from '../../ui/dialog'
-import { IconBox, IconJobs, IconTrash, IconUsers } from '../../ui/icons'
+import { IconBox, IconJobs, IconRestart, IconRules, IconTrash, IconUsers } from '../../ui/icons'
+import { LoadingRows } from '../../ui/loading'
+import { SubmitButton } from '../../ui/submit-button'
 import { ignoreComposingEnter } from '../../util/composing'
 import { paths } from '../../util/path-builder'
 
@@ -40,13 +54,53 @@ export function ImageActions({ image }: { image: Image }) {
         reason={reason}
         onClick={() => void navigate({ to: paths.newJobOf(image.reference) })}
       />
+      {saved?.instance && saved.state.state === 'ready' && <DockerfileButton saved={saved} />}
       {saved && <SavedActions saved={saved} />}
     </Group>
   )
 }
 
+/** What would make the like of it, for whoever may use it. */
+function DockerfileButton({ saved }: { saved: SavedImage }) {
+  const { t } = useTranslation('images')
+  const [opened, setOpened] = useState(false)
+  const title = t('dockerfile', { name: saved.name })
+  return (
+    <>
+      <ActionButton compact label={title} icon={IconRules} onClick={() => setOpened(true)} />
+      <Dialog opened={opened} title={title} onClose={() => setOpened(false)}>
+        <Dockerfile id={saved.id} />
+      </Dialog>
+    </>
+  )
+}
+
+function Dockerfile({ id }: { id: string }) {
+  const { t } = useTranslation('images')
+  const { data, error, isPending } = useQuery(dockerfileQuery(id))
+  return (
+    <Stack>
+      <Text size="sm" c="dimmed">
+        {t('dockerfile_text')}
+      </Text>
+      {error && <Trouble error={error} />}
+      {isPending && <LoadingRows rows={3} />}
+      {data && <CopyField block text={data.dockerfile} label={t('dockerfile_copy')} />}
+    </Stack>
+  )
+}
+
 function SavedActions({ saved }: { saved: SavedImage }) {
   const { t } = useTranslation('images')
+  const cache = useQueryClient()
+  const retry = useMutation({
+    mutationFn: () => retryImage(saved.id),
+    onSuccess: async () => {
+      showDone(t('retried', { name: saved.name }))
+      await refetchImages(cache)
+    },
+    onError: showTrouble,
+  })
   const { data: me } = useQuery(meQuery)
   const [asked, setAsked] = useState<'change' | 'delete' | null>(null)
   const close = () => setAsked(null)
@@ -55,6 +109,14 @@ function SavedActions({ saved }: { saved: SavedImage }) {
   if (!own && !admin) return null
   return (
     <>
+      {own && saved.state.state === 'failed' && (
+        <ActionButton
+          compact
+          label={t('retry', { name: saved.name })}
+          icon={IconRestart}
+          onClick={() => retry.mutate()}
+        />
+      )}
       <ActionButton
         compact
         label={t('change', { name: saved.name })}
@@ -93,6 +155,20 @@ export function ShareSelect({ value, onChange }: { value: Share; onChange: (shar
   )
 }
 
+/** What an image is for; the rest is what a form keeps of a field. */
+export function MessageInput(field: Omit<TextareaProps, 'label' | 'description'>) {
+  const { t } = useTranslation('images')
+  return (
+    <Textarea
+      label={t('save.message')}
+      description={t('save.message_help')}
+      autosize
+      minRows={2}
+      {...field}
+    />
+  )
+}
+
 interface ChangeProps {
   saved: SavedImage
   own: boolean
@@ -104,12 +180,15 @@ interface ChangeProps {
 function ChangeForm({ saved, own, admin, onClose }: ChangeProps) {
   const { t } = useTranslation(['images', 'common'])
   const cache = useQueryClient()
-  const { share, message, proposed, platform } = saved
-  const form = useForm({ initialValues: { share, message, proposed, platform } })
+  const { name, tag, share, message, proposed, platform } = saved
+  const whole = saved.state.state === 'ready'
+  const form = useForm({ initialValues: { name, tag, share, message, proposed, platform } })
   const change = useMutation({
     mutationFn: (values: typeof form.values) => {
       const wanted: ChangeImage = {
         ...(own && { share: values.share, message: values.message, proposed: values.proposed }),
+        ...(own && values.name !== name && { name: values.name }),
+        ...(own && values.tag !== tag && { tag: values.tag }),
         ...(admin && { platform: values.platform }),
       }
       return changeImage(saved.id, wanted)
@@ -130,11 +209,17 @@ function ChangeForm({ saved, own, admin, onClose }: ChangeProps) {
         {change.error && <Trouble error={change.error} />}
         {own && (
           <>
+            {whole && (
+              <>
+                <TextInput label={t('name')} description={t('rename_help')} {...form.getInputProps('name')} />
+                <TextInput label={t('tag')} description={t('save.tag_help')} {...form.getInputProps('tag')} />
+              </>
+            )}
             <ShareSelect
               value={form.values.share}
               onChange={(chosen) => form.setFieldValue('share', chosen)}
             />
-            <Textarea label={t('save.message')} autosize minRows={2} {...form.getInputProps('message')} />
+            <MessageInput {...form.getInputProps('message')} />
             <Switch
               label={t('propose')}
               description={t('propose_help')}
@@ -153,9 +238,7 @@ function ChangeForm({ saved, own, admin, onClose }: ChangeProps) {
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={change.isPending}>
-            {t('common:save')}
-          </Button>
+          <SubmitButton label={t('common:save')} busy={change.isPending} />
         </Group>
       </Stack>
     </form>

@@ -5,6 +5,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { useClusters } from '../../app/place-select'
 import { Trouble } from '../../app/trouble'
 import { instancesQuery } from '../../api/instances'
 import type { Instance } from '../../api/types'
@@ -17,7 +18,7 @@ import { TimeAgo } from '../../ui/time-ago'
 import { paths } from '../../util/path-builder'
 import { InstanceActions } from './actions'
 import { CreateButton } from './create-button'
-import { Resources } from './resources'
+import { Resources } from '../../ui/resources'
 import { InstanceState } from './state'
 import { TensorboardButton } from './tensorboard-dialog'
 
@@ -45,7 +46,7 @@ export function InstancesPage() {
           icon={<IconBox size={48} stroke={1.25} />}
           title={t('empty.title')}
           text={t('empty.text')}
-          action={<Buttons />}
+          action={<Buttons justify="center" />}
         />
       )}
       {data && !empty && <InstanceList instances={data} />}
@@ -53,9 +54,10 @@ export function InstancesPage() {
   )
 }
 
-function Buttons() {
+function Buttons({ justify }: { justify?: 'center' }) {
   return (
-    <Group gap="xs">
+    // Where they do not fit beside each other, what most people want comes first.
+    <Group gap="xs" justify={justify} style={{ flexWrap: 'wrap-reverse' }}>
       <TensorboardButton />
       <CreateButton />
     </Group>
@@ -71,6 +73,7 @@ function InstanceTable({ instances }: { instances: Instance[] }) {
   const { t } = useTranslation('instances')
   const { sort } = route.useSearch()
   const navigate = route.useNavigate()
+  const several = useClusters().length > 1
   const columns = useMemo(
     (): DataColumn<Instance>[] => [
       {
@@ -97,9 +100,20 @@ function InstanceTable({ instances }: { instances: Instance[] }) {
       {
         id: 'resources',
         header: t('column.resources'),
-        cell: ({ row }) => <Resources instance={row.original} />,
+        cell: ({ row }) => <Resources asked={row.original} />,
         enableSorting: false,
       },
+      ...(several
+        ? [
+            {
+              id: 'cluster',
+              accessorKey: 'cluster',
+              header: t('column.cluster'),
+              cell: ({ row }) => <Text size="sm">{row.original.cluster}</Text>,
+              sortFn: 'text',
+            } satisfies DataColumn<Instance>,
+          ]
+        : []),
       {
         id: 'age',
         accessorKey: 'created_at',
@@ -114,7 +128,7 @@ function InstanceTable({ instances }: { instances: Instance[] }) {
         enableSorting: false,
       },
     ],
-    [t],
+    [t, several],
   )
   const sorting = useMemo(
     () => (sort ? [{ id: sort.replace(/^-/, ''), desc: sort.startsWith('-') }] : []),
@@ -148,7 +162,7 @@ function InstanceCards({ instances }: { instances: Instance[] }) {
             </Group>
             <ImageName image={instance.image} />
             <Group justify="space-between">
-              <Resources instance={instance} />
+              <Resources asked={instance} />
               <TimeAgo at={instance.created_at} />
             </Group>
             <InstanceActions instance={instance} compact />

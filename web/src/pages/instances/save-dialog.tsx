@@ -9,11 +9,12 @@ import { showDone, Trouble } from '../../app/trouble'
 import { refetchImages, saveInstance } from '../../api/images'
 import type { Instance, SaveInstance, Share } from '../../api/types'
 import { Dialog } from '../../ui/dialog'
-import { ShowAsCommand } from '../../ui/show-as-command'
-import { saveCommand } from '../../util/cli-command'
+import { ShowAs } from '../../ui/show-as'
+import { SubmitButton } from '../../ui/submit-button'
+import { apiRequest, saveCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { paths } from '../../util/path-builder'
-import { ShareSelect } from '../images/actions'
+import { MessageInput, ShareSelect } from '../images/actions'
 import { WhatIsIn } from './save-changes'
 
 /** Files are walked for each answer: not for each letter. */
@@ -115,19 +116,24 @@ function SaveForm({ instance, onClose }: Omit<Props, 'opened'>) {
             {...form.getInputProps('tag')}
           />
         </Group>
-        <Textarea label={t('save.message')} autosize minRows={2} {...form.getInputProps('message')} />
+        <MessageInput {...form.getInputProps('message')} />
         <ShareSelect value={form.values.share} onChange={(share) => form.setFieldValue('share', share)} />
-        <Switch label={t('save.stop')} {...form.getInputProps('stop', { type: 'checkbox' })} />
+        <Switch
+          label={t('save.stop')}
+          description={t('save.stop_help')}
+          {...form.getInputProps('stop', { type: 'checkbox' })}
+        />
         <LeaveOut form={form} />
         <WhatIsIn instance={instance} exclude={settled} />
-        <ShowAsCommand command={saveCommand(instance.name, requestFrom(form.values))} />
-        <Group justify="flex-end">
+        <ShowAs
+          command={saveCommand(instance.name, requestFrom(form.values))}
+          request={apiRequest('POST', `/instances/${instance.slug}/save`, requestFrom(form.values))}
+        />
+        <Group justify="flex-end" className="dialog-buttons">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={save.isPending}>
-            {t('save.submit')}
-          </Button>
+          <SubmitButton label={t('save.submit')} busy={save.isPending} />
         </Group>
       </Stack>
     </form>
@@ -140,6 +146,9 @@ function LeaveOut({ form }: { form: UseFormReturnType<Values> }) {
     <Stack gap={4}>
       <Text size="sm" fw={500}>
         {t('save.leave')}
+      </Text>
+      <Text size="xs" c="dimmed">
+        {t(`save.leave_${form.values.leave}_help`)}
       </Text>
       <SegmentedControl<Leave>
         aria-label={t('save.leave')}

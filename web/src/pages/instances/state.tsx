@@ -2,6 +2,7 @@ import { Group, Stack, Text } from '@mantine/core'
 import type { ComponentProps } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { endText } from '../../app/end-text'
 import { QueueWords } from '../../app/queue-words'
 import type { Instance, InstanceStatus } from '../../api/types'
 import {
@@ -66,12 +67,13 @@ export function InstanceState({ instance, inLine }: { instance: Instance; inLine
 
 function StateDetail({ instance: { name, status, queue } }: { instance: Instance }) {
   const { t } = useTranslation('instances')
+  const { t: jobs } = useTranslation('jobs')
   switch (status.state) {
     case 'waiting':
       return queue ? (
         <QueueWords place={queue} />
       ) : (
-        <Detail text={t(`waiting.${status.reason}`)} title={status.message} />
+        <Because text={t(`waiting.${status.reason}`)} reason={status.reason} message={status.message} />
       )
     case 'pulling':
       return (
@@ -89,21 +91,41 @@ function StateDetail({ instance: { name, status, queue } }: { instance: Instance
       )
     case 'failed':
       return (
-        <>
-          <Detail text={status.reason} />
-          {typeof status.exit_code === 'number' && (
-            <Detail text={t('exit_code', { code: status.exit_code })} />
-          )}
-        </>
+        <Detail
+          text={
+            status.cause
+              ? endText({ ...status, cause: status.cause, message: status.reason }, jobs)
+              : status.reason
+          }
+        />
       )
-    case 'starting':
     case 'stopping':
-    case 'succeeded':
     case 'deleting':
+      return <HeldUp status={status} />
+    case 'starting':
+    case 'succeeded':
       return null
     default:
       return never(status)
   }
+}
+
+/** Why a stop or a deletion does not go on for now. */
+export function HeldUp({ status }: { status: InstanceStatus }) {
+  const { t } = useTranslation('instances')
+  if ((status.state !== 'stopping' && status.state !== 'deleting') || !status.held_up) return null
+  const { reason, message } = status.held_up
+  return <Because text={t(`held_up.${reason}`)} reason={reason} message={message} />
+}
+
+/** Of a try that failed one wants to know what the machine said; of what is away there is nothing more to say. */
+function Because({ text, reason, message }: { text: string; reason: string; message: string }) {
+  return (
+    <>
+      <Detail text={text} title={message} />
+      {reason === 'retrying' && message !== '' && <Detail text={message} />}
+    </>
+  )
 }
 
 function Detail({ text, title }: { text: string; title?: string }) {

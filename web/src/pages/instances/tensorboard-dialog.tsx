@@ -10,6 +10,9 @@ import { createTensorboard } from '../../api/apps'
 import { refetchInstances } from '../../api/instances'
 import { Dialog } from '../../ui/dialog'
 import { IconChart } from '../../ui/icons'
+import { ShowAs } from '../../ui/show-as'
+import { SubmitButton } from '../../ui/submit-button'
+import { apiRequest, tensorboardCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { folderProblem, HOME } from '../../util/folder'
 import { paths } from '../../util/path-builder'
@@ -68,13 +71,15 @@ function BoardForm({ onClose }: { onClose: () => void }) {
           data-autofocus
           {...form.getInputProps('folder')}
         />
+        <ShowAs
+          command={tensorboardCommand(form.values.folder.trim())}
+          request={apiRequest('POST', '/tensorboards', { folder: form.values.folder.trim() })}
+        />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={create.isPending}>
-            {t('own_board.create')}
-          </Button>
+          <SubmitButton label={t('own_board.create')} busy={create.isPending} />
         </Group>
       </Stack>
     </form>

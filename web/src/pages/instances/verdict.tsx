@@ -11,32 +11,40 @@ import { Section } from '../../ui/section'
 
 /** While somebody types nothing is asked. */
 const PAUSE_MS = 400
-/** What is not named yet is judged under this name. */
-const UNNAMED = 'unnamed'
 
 interface Judged {
   data?: DryRun
   error: Error | null
   /** Why it would be in vain to send it. */
   never?: string
+  /** It has mistakes, and is not asked about: what was said of it before is of something else. */
+  unsound: boolean
 }
 
-/** What would become of the request; asked only while it is `sound`. */
-export function useInstanceVerdict(request: CreateInstance, sound: boolean): Judged {
+/** What would become of the request, which need not be named yet; asked only while it is `sound`. */
+export function useInstanceVerdict(wanted: CreateInstance, sound: boolean): Judged {
   const { t } = useTranslation('jobs')
-  const text = JSON.stringify({ ...request, name: UNNAMED })
+  const request = { ...wanted, name: '' }
+  const text = JSON.stringify(request)
   const [settled] = useDebouncedValue(text, PAUSE_MS)
   const { data, error } = useQuery({
-    ...dryRunInstanceQuery({ ...request, name: UNNAMED }),
+    ...dryRunInstanceQuery(request),
     enabled: sound && settled === text,
     placeholderData: keepPreviousData,
   })
   const never = sound && settled === text && data?.outcome === 'never'
-  return { data, error, ...(never && { never: t('new.verdict_never') }) }
+  return { data, error, unsound: !sound, ...(never && { never: t('new.verdict_never') }) }
 }
 
-export function InstanceVerdict({ verdict: { data, error } }: { verdict: Judged }) {
+export function InstanceVerdict({ verdict: { data, error, unsound } }: { verdict: Judged }) {
   const { t } = useTranslation(['create', 'jobs'])
+  if (unsound) {
+    return (
+      <Section title={t('verdict')}>
+        <Text size="sm">{t('verdict_unsound')}</Text>
+      </Section>
+    )
+  }
   return (
     <Section title={t('verdict')}>
       {error && <Trouble error={error} />}

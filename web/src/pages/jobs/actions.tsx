@@ -11,6 +11,7 @@ import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { Dialog } from '../../ui/dialog'
 import { IconClock, IconClone, IconStop, IconTrash } from '../../ui/icons'
+import { SubmitButton } from '../../ui/submit-button'
 import { paths } from '../../util/path-builder'
 
 interface Props {
@@ -148,9 +149,7 @@ function ChangeForm({ job, onClose }: { job: Job; onClose: () => void }) {
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={change.isPending}>
-            {t('common:save')}
-          </Button>
+          <SubmitButton label={t('common:save')} busy={change.isPending} />
         </Group>
       </Stack>
     </form>

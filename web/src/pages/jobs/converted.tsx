@@ -6,7 +6,7 @@ import { Trouble } from '../../app/trouble'
 import { convertQuery } from '../../api/jobs'
 import { noteText } from '../../api/job-notes'
 import type { JobNote } from '../../api/types'
-import { CopyField } from '../../ui/copy'
+import { CopyButton } from '../../ui/copy'
 import { Section } from '../../ui/section'
 
 interface Props {
@@ -37,11 +37,11 @@ export function ConvertedFile({ file, onUse }: Props) {
           <Text size="sm" c="dimmed">
             {t('converted.text')}
           </Text>
-          <CopyField block text={became.trimEnd()} label={t('file.copy')} />
-          <Group>
+          <Group gap="xs">
             <Button variant="default" size="xs" onClick={() => onUse(became)}>
               {t('converted.use')}
             </Button>
+            <CopyButton text={became} label={t('file.copy')} />
           </Group>
         </>
       )}

@@ -1,49 +1,56 @@
 import {
   Autocomplete,
   Fieldset,
-  NumberInput,
   SegmentedControl,
   SimpleGrid,
   Stack,
+  Switch,
   Textarea,
   TextInput,
 } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { GpuModelSelect } from '../../app/gpu-model-select'
+import { PlaceSelects } from '../../app/place-select'
 import { imagesQuery } from '../../api/site'
-import { type JobValues, readJob, roleNames, writeJob } from '../../forms/submit-job'
-import { EnvRows } from '../../ui/env-rows'
+import { readJob, roleNames, writeJob } from '../../forms/submit-job'
 import { Helped } from '../../ui/helped'
+import { MONOSPACE, NumberField, type PartProps, type SetJob, TYPED } from './number-field'
+import { Professional } from './professional'
 
 interface Props {
   file: string
   onChange: (file: string) => void
-}
-
-type Set = (change: Partial<JobValues>) => void
-
-interface PartProps {
-  values: JobValues
-  set: Set
+  /** Where it is to run, which stands in no file. */
+  cluster: string
+  onCluster: (cluster: string) => void
 }
 
 /** The job as a form. The gateway judges it; here is only written down what it is to be. */
-export function JobFields({ file, onChange }: Props) {
+export function JobFields({ file, onChange, cluster, onCluster }: Props) {
   const { t } = useTranslation('jobs')
   const [values, setValues] = useState(() => readJob(file))
   const roles = roleNames(file)
   if (values === null) return null
-  const set: Set = (change) => {
+  const set: SetJob = (change) => {
     const after = { ...values, ...change }
     setValues(after)
     onChange(writeJob(file, values, after))
   }
   return (
     <Stack>
-      <Basics values={values} set={set} />
+      <Basics values={values} set={set}>
+        <PlaceSelects
+          cluster={cluster}
+          pool={values.pool}
+          onChange={({ cluster: chosen, pool }) => {
+            if (chosen !== undefined) onCluster(chosen)
+            if (pool !== undefined) set({ pool })
+          }}
+        />
+      </Basics>
       {roles.length > 1 && (
         <SegmentedControl
           aria-label={t('new.role')}
@@ -53,16 +60,12 @@ export function JobFields({ file, onChange }: Props) {
         />
       )}
       <TaskFields key={values.role} values={values} set={set} />
-      <More values={values} set={set} />
+      <Professional values={values} set={set} />
     </Stack>
   )
 }
 
-/** Text that programs read, as it is typed. */
-const TYPED = { autoCapitalize: 'none', autoComplete: 'off', spellCheck: false } as const
-const MONOSPACE = { input: { fontFamily: 'var(--mantine-font-family-monospace)' } } as const
-
-function Basics({ values, set }: PartProps) {
+function Basics({ values, set, children }: PartProps & { children: ReactNode }) {
   const { t } = useTranslation('jobs')
   return (
     <Fieldset legend={t('new.basics')}>
@@ -89,8 +92,15 @@ function Basics({ values, set }: PartProps) {
           placeholder={t('new.limit_none')}
           {...{ values, set }}
         />
-        <NumberField field="retries" words="retries" placeholder="0" whole {...{ values, set }} />
+        {children}
       </SimpleGrid>
+      <Switch
+        mt="md"
+        label={t('new.keep')}
+        description={t('new.keep_help')}
+        checked={values.keepOnFailure}
+        onChange={(event) => set({ keepOnFailure: event.currentTarget.checked })}
+      />
     </Fieldset>
   )
 }
@@ -127,11 +137,10 @@ function TaskFields({ values, set }: PartProps) {
             />
           )}
         </Helped>
-        <SimpleGrid cols={{ base: 1, xs: 2, sm: 3 }}>
+        <SimpleGrid cols={{ base: 1, xs: 2, sm: 3 }} className="level-fields">
           <NumberField field="cpus" words="cpus" placeholder="1" {...{ values, set }} />
           <NumberField field="memoryGib" words="memory" placeholder="2" {...{ values, set }} />
           <NumberField field="gpus" words="gpus" placeholder="0" whole {...{ values, set }} />
-          <NumberField field="tasks" words="tasks" placeholder="1" whole {...{ values, set }} />
           <NumberField field="shmGib" words="shm" placeholder={t('new.shm_own')} {...{ values, set }} />
           <Helped label={t('new.ports')} help={t('new.ports_help')}>
             {(props) => (
@@ -147,54 +156,5 @@ function TaskFields({ values, set }: PartProps) {
         </SimpleGrid>
       </Stack>
     </Fieldset>
-  )
-}
-
-function More({ values, set }: PartProps) {
-  const { t } = useTranslation('jobs')
-  const { env } = values
-  return (
-    <Fieldset legend={t('new.more')}>
-      <EnvRows
-        rows={env}
-        cell={(index, part) => ({
-          value: env[index]?.[part] ?? '',
-          onChange: (event) => {
-            const text = event.currentTarget.value
-            set({ env: env.map((row, at) => (at === index ? { ...row, [part]: text } : row)) })
-          },
-        })}
-        onAdd={(row) => set({ env: [...env, row] })}
-        onRemove={(index) => set({ env: env.toSpliced(index, 1) })}
-      />
-    </Fieldset>
-  )
-}
-
-interface NumberProps extends PartProps {
-  field: 'limitHours' | 'retries' | 'cpus' | 'memoryGib' | 'gpus' | 'tasks' | 'shmGib'
-  /** Those of `new.<words>` and `new.<words>_help`. */
-  words: 'limit' | 'retries' | 'cpus' | 'memory' | 'gpus' | 'tasks' | 'shm'
-  /** What is taken where nothing is written. */
-  placeholder: string
-  whole?: boolean
-}
-
-function NumberField({ values, set, field, words, placeholder, whole }: NumberProps) {
-  const { t } = useTranslation('jobs')
-  return (
-    <Helped label={t(`new.${words}`)} help={t(`new.${words}_help`)}>
-      {(props) => (
-        <NumberInput
-          {...props}
-          min={0}
-          allowDecimal={!whole}
-          clampBehavior="none"
-          placeholder={placeholder}
-          value={values[field]}
-          onChange={(value) => set({ [field]: value })}
-        />
-      )}
-    </Helped>
   )
 }

@@ -1,14 +1,12 @@
-import { Group, Input, Skeleton, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useId, useMemo } from 'react'
+import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { CodeField } from '../../app/code-field'
 import { convertQuery } from '../../api/jobs'
 import { noteText } from '../../api/job-notes'
-import { isJson } from '../../forms/submit-job'
+import { isJson } from '../../forms/file-text'
 import type { CodeNote } from '../../ui/code-editor'
-
-const CodeEditor = lazy(async () => ({ default: (await import('../../ui/code-editor')).CodeEditor }))
 
 interface Props {
   file: string
@@ -21,7 +19,6 @@ interface Props {
 export function FileField({ file, settled, onChange }: Props) {
   const { t } = useTranslation('jobs')
   const { t: translate } = useTranslation('notes')
-  const help = useId()
   const { data } = useQuery(convertQuery(settled))
   const notes = useMemo(
     () =>
@@ -37,21 +34,13 @@ export function FileField({ file, settled, onChange }: Props) {
     [data, translate],
   )
   return (
-    <Stack gap={4}>
-      <Group>
-        <Input.Label labelElement="div">{t('new.file')}</Input.Label>
-      </Group>
-      <Input.Description id={help}>{t('new.file_help')}</Input.Description>
-      <Suspense fallback={<Skeleton className="after-a-moment" height={340} />}>
-        <CodeEditor
-          label={t('new.file')}
-          describedBy={help}
-          language={isJson(file) ? 'json' : data?.dialect === 'dlc' ? 'text' : 'yaml'}
-          text={file}
-          notes={notes}
-          onChange={onChange}
-        />
-      </Suspense>
-    </Stack>
+    <CodeField
+      label={t('new.file')}
+      help={t('new.file_help')}
+      language={isJson(file) ? 'json' : data?.dialect === 'dlc' ? 'text' : 'yaml'}
+      text={file}
+      notes={notes}
+      onChange={onChange}
+    />
   )
 }

@@ -147,6 +147,12 @@ export function JobRecords({ jobs, all }: { jobs: Job[]; all: boolean }) {
           sortBy: (job) => runSeconds(job, Date.now()) ?? 0,
         },
         {
+          id: 'cluster',
+          header: t('column.cluster'),
+          cell: (job) => <Text size="sm">{job.cluster}</Text>,
+          sortBy: (job) => job.cluster ?? '',
+        },
+        {
           id: 'tasks',
           header: t('column.tasks'),
           cell: (job) => <JobSize job={job} />,

@@ -1,35 +1,28 @@
-import {
-  Box,
-  Button,
-  FileButton,
-  Grid,
-  Group,
-  SegmentedControl,
-  Skeleton,
-  Stack,
-  TextInput,
-} from '@mantine/core'
+import { Box, Button, Grid, Group, SimpleGrid, Skeleton, Stack, TextInput } from '@mantine/core'
 import { useDebouncedValue, useLocalStorage } from '@mantine/hooks'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { type FileMode, FileModes } from '../../app/file-modes'
+import { PlaceSelects, useClusters } from '../../app/place-select'
 import { Trouble } from '../../app/trouble'
 import { convertQuery, jobFileQuery, jobQuery, refetchJobs, submitJob } from '../../api/jobs'
 import { imagesQuery, siteQuery } from '../../api/site'
 import { cloneName } from '../../forms/create-instance'
-import { isJson, readJob, renamed, startingFile, written } from '../../forms/submit-job'
-import { IconUpload } from '../../ui/icons'
+import { isJson } from '../../forms/file-text'
+import { readJob, renamed, startingFile, written } from '../../forms/submit-job'
 import { PageTitle } from '../../ui/page-title'
 import { Section } from '../../ui/section'
 import { SubmitButton } from '../../ui/submit-button'
-import { ShowAsCommand } from '../../ui/show-as-command'
-import { submitCommand } from '../../util/cli-command'
+import { ShowAs } from '../../ui/show-as'
+import { apiRequest, submitCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { paths } from '../../util/path-builder'
 import { ConfirmSubmit, costs } from './confirm'
 import { ConvertedFile } from './converted'
+import { CloneDiff, ConvertedDiff } from './differences'
 import { JobFields } from './fields'
 import { FileField } from './file-field'
 import { JobTrouble, JobVerdict, useVerdict } from './verdict'
@@ -62,20 +55,32 @@ export function NewJobPage() {
         <SubmitForm
           begin={file.data === undefined ? startingFile(image) : renamed(file.data, name)}
           name={name}
+          source={file.data === undefined ? undefined : { file: file.data, name: source.data?.name ?? '' }}
+          cluster={source.data?.cluster}
         />
       )}
     </Stack>
   )
 }
 
-type Mode = 'form' | 'text'
+interface FormProps {
+  begin: string
+  name: string
+  /** The job that is cloned. */
+  source?: { file: string; name: string }
+  /** Where that one is. */
+  cluster?: string
+}
 
 /** The file is what is submitted; the form is one way to write it. */
-function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
+function SubmitForm({ begin, name: named, source, cluster: there = '' }: FormProps) {
   const { t } = useTranslation(['jobs', 'common'])
   const [file, setFile] = useState(begin)
   const [name, setName] = useState(named)
-  const [mode, setMode] = useLocalStorage<Mode>({
+  const [first] = useClusters()
+  const [place, setPlace] = useState({ cluster: there, pool: '' })
+  const cluster = place.cluster === first ? '' : place.cluster
+  const [mode, setMode] = useLocalStorage<FileMode>({
     key: 'berth.job-mode',
     defaultValue: 'form',
     getInitialValueInEffect: false,
@@ -89,9 +94,14 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
   const own = readJob(file) !== null
   const { data: converted } = useQuery({ ...convertQuery(settled), enabled: !own })
   const meaning = own ? file : (converted?.file ?? file)
-  const shown: Mode = own ? mode : 'text'
-  // A file of another language keeps the name that stands in it, unless it gets one here.
-  const wanted = { file, ...(!own && name.trim() !== '' && { name: name.trim() }) }
+  const shown: FileMode = own ? mode : 'text'
+  // A file of another language keeps the name and the pool that stand in it, unless it gets others here.
+  const wanted = {
+    file,
+    ...(!own && name.trim() !== '' && { name: name.trim() }),
+    ...(!own && place.pool !== '' && { pool: place.pool }),
+    ...(cluster !== '' && { cluster }),
+  }
   const submit = useSubmit(wanted)
   const change = (text: string) => {
     setFile(text)
@@ -101,7 +111,7 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
     change(text)
     setReplaced(replaced + 1)
   }
-  const choose = (chosen: Mode) => setMode(chosen)
+  const choose = (chosen: FileMode) => setMode(chosen)
   const verdict = useVerdict({ ...wanted, file: settled })
   const never = settled === file && verdict.data?.outcome === 'never'
   const ask = async () => {
@@ -128,7 +138,26 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
       <Grid>
         <Grid.Col span={{ base: 12, lg: 7 }}>
           <Stack>
-            <Modes file={file} mode={shown} own={own} onMode={choose} onFile={replace} />
+            <FileModes
+              mode={shown}
+              onMode={choose}
+              format={isJson(file) ? 'json' : 'yaml'}
+              onFormat={(as) => {
+                const text = written(file, as)
+                if (text !== null) replace(text)
+              }}
+              onFile={replace}
+              noForm={own ? undefined : t('new.no_form')}
+            />
+            {shown === 'text' && (
+              <SimpleGrid cols={{ base: 1, xs: 2 }} className="gone-when-empty">
+                <PlaceSelects
+                  cluster={cluster}
+                  pool={own ? undefined : place.pool}
+                  onChange={(chosen) => setPlace({ ...place, ...chosen })}
+                />
+              </SimpleGrid>
+            )}
             {!own && (
               <TextInput
                 label={t('new.other_name')}
@@ -142,8 +171,16 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
             {shown === 'text' ? (
               <FileField file={file} settled={settled} onChange={change} />
             ) : (
-              <JobFields key={replaced} file={file} onChange={change} />
+              <JobFields
+                key={replaced}
+                file={file}
+                onChange={change}
+                cluster={cluster}
+                onCluster={(chosen) => setPlace({ ...place, cluster: chosen })}
+              />
             )}
+            {!own && <ConvertedDiff file={settled} />}
+            {own && source && <CloneDiff source={source.file} name={source.name} file={settled} />}
             {submit.error && <JobTrouble error={submit.error} />}
             <Group>
               <SubmitButton
@@ -173,7 +210,7 @@ function SubmitForm({ begin, name: named }: { begin: string; name: string }) {
                 />
               )}
               <Section title={t('new.as_command')}>
-                <ShowAsCommand command={submitCommand(file, wanted.name)} />
+                <ShowAs open command={submitCommand(wanted)} request={apiRequest('POST', '/jobs', wanted)} />
               </Section>
             </Stack>
           </Box>
@@ -201,58 +238,4 @@ function useSubmit(wanted: Parameters<typeof submitJob>[0]) {
       await navigate({ to: paths.job(job) })
     },
   })
-}
-
-interface ModesProps {
-  file: string
-  mode: Mode
-  own: boolean
-  onMode: (mode: Mode) => void
-  onFile: (file: string) => void
-}
-
-/** Form or text, YAML or JSON, or a file that is there already. */
-function Modes({ file, mode, own, onMode, onFile }: ModesProps) {
-  const { t } = useTranslation('jobs')
-  const read = async (chosen: File | null) => {
-    if (chosen) onFile(await chosen.text())
-  }
-  return (
-    <Group justify="space-between">
-      <Group>
-        {own && (
-          <SegmentedControl<Mode>
-            aria-label={t('new.mode')}
-            data={[
-              { value: 'form', label: t('new.form') },
-              { value: 'text', label: t('new.text') },
-            ]}
-            value={mode}
-            onChange={onMode}
-          />
-        )}
-        {mode === 'text' && own && (
-          <SegmentedControl<'yaml' | 'json'>
-            aria-label={t('new.format')}
-            data={[
-              { value: 'yaml', label: 'YAML' },
-              { value: 'json', label: 'JSON' },
-            ]}
-            value={isJson(file) ? 'json' : 'yaml'}
-            onChange={(as) => {
-              const text = written(file, as)
-              if (text !== null) onFile(text)
-            }}
-          />
-        )}
-      </Group>
-      <FileButton onChange={(chosen) => void read(chosen)}>
-        {(props) => (
-          <Button {...props} variant="default" leftSection={<IconUpload size={18} />}>
-            {t('new.import')}
-          </Button>
-        )}
-      </FileButton>
-    </Group>
-  )
 }

@@ -1,31 +1,11 @@
 import { Group, Stack, Text } from '@mantine/core'
-import type { TFunction } from 'i18next'
 import { useTranslation } from 'react-i18next'
 
+import { endText } from '../../app/end-text'
 import { QueueWords } from '../../app/queue-words'
-import type { EndCause, Job } from '../../api/types'
+import type { Job } from '../../api/types'
 import { StateBadge } from '../../ui/state-badge'
-import { look } from '../instances/state'
-
-export interface End {
-  cause: EndCause
-  exit_code?: number | null
-  message?: string
-  task?: string | null
-  by?: string | null
-}
-
-/** How something came to its end, and what to do about it. */
-export function endText(end: End, t: TFunction<'jobs'>): string {
-  const code = end.exit_code ?? 0
-  const values = { code, signal: code - 128, message: end.message ?? '' }
-  const parts = [
-    end.task ? t('end.task', { task: end.task }) : '',
-    t(`cause.${end.cause}`, values),
-    end.by ? t('end.by', { by: end.by }) : '',
-  ]
-  return parts.filter((part) => part !== '').join(t('end.joint'))
-}
+import { HeldUp, look } from '../instances/state'
 
 export function JobState({ job, inLine }: { job: Job; inLine?: boolean }) {
   const { t } = useTranslation('jobs')
@@ -33,6 +13,7 @@ export function JobState({ job, inLine }: { job: Job; inLine?: boolean }) {
   const more = (
     <>
       {job.queue && <QueueWords place={job.queue} />}
+      <HeldUp status={job.status} />
       {job.ended && job.ended.cause !== 'succeeded' && (
         <Text size="xs" c="dimmed" maw={420} className="breakable">
           {endText(job.ended, t)}

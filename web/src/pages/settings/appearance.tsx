@@ -2,21 +2,23 @@ import { Radio, SimpleGrid, Stack, useMantineColorScheme } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 
 import { SCHEMES } from '../../app/appearance-menu'
-import { changeLanguage, currentLanguage, isLanguage, LANGUAGES } from '../../i18n/language'
+import { useChooseLanguage } from '../../app/own-language'
+import { currentLanguage, isLanguage, LANGUAGES } from '../../i18n/language'
 import { Section } from '../../ui/section'
 
-/** Kept by this browser: a lab's shared screen need not look like one's own. */
+/** Colours are kept by this browser: a lab's shared screen need not look like one's own. */
 export function AppearanceSection() {
   const { t } = useTranslation(['settings', 'common'])
   const { colorScheme, setColorScheme } = useMantineColorScheme()
+  const chooseLanguage = useChooseLanguage()
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }}>
       <Section title={t('common:language')}>
         <Radio.Group
           aria-label={t('common:language')}
-          description={t('appearance.here')}
+          description={t('appearance.language_text')}
           value={currentLanguage()}
-          onChange={(value) => isLanguage(value) && void changeLanguage(value)}
+          onChange={(value) => isLanguage(value) && void chooseLanguage(value)}
         >
           <Stack gap="xs" mt="xs">
             {LANGUAGES.map(({ code, name }) => (

@@ -5,10 +5,14 @@ import { useTranslation } from 'react-i18next'
 
 import { showDone, Trouble } from '../../app/trouble'
 import { addSshKey, makeSshPair, sshKeysQuery } from '../../api/ssh'
+import type { AddSshKey } from '../../api/types'
 import { Dialog } from '../../ui/dialog'
 import { IconUpload } from '../../ui/icons'
 import { SecretOnce } from '../../ui/secret-once'
 import { CopyField } from '../../ui/copy'
+import { ShowAs } from '../../ui/show-as'
+import { SubmitButton } from '../../ui/submit-button'
+import { addKeyCommand, apiRequest, newKeyCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { pairFile, placePairCommand } from '../../util/ssh-lines'
 
@@ -26,6 +30,15 @@ export function AddKeyDialog({ opened, onClose }: Props) {
   )
 }
 
+interface KeyValues {
+  key: string
+  name: string
+}
+
+function keyFrom({ key, name }: KeyValues): AddSshKey {
+  return { key: key.trim(), ...(name.trim() !== '' && { name: name.trim() }) }
+}
+
 function AddKeyForm({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation(['settings', 'common'])
   const cache = useQueryClient()
@@ -40,8 +53,7 @@ function AddKeyForm({ onClose }: { onClose: () => void }) {
     },
   })
   const add = useMutation({
-    mutationFn: ({ key, name }: { key: string; name: string }) =>
-      addSshKey({ key: key.trim(), ...(name.trim() !== '' && { name: name.trim() }) }),
+    mutationFn: (values: KeyValues) => addSshKey(keyFrom(values)),
     onSuccess: async (key) => {
       showDone(t('ssh_keys.added_done', { name: key.name }))
       onClose()
@@ -84,13 +96,15 @@ function AddKeyForm({ onClose }: { onClose: () => void }) {
           description={t('ssh_keys.name_help')}
           {...form.getInputProps('name')}
         />
+        <ShowAs
+          command={addKeyCommand(form.values.name.trim())}
+          request={apiRequest('POST', '/me/ssh-keys', keyFrom(form.values))}
+        />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={add.isPending}>
-            {t('ssh_keys.add_submit')}
-          </Button>
+          <SubmitButton label={t('ssh_keys.add_submit')} busy={add.isPending} />
         </Group>
       </Stack>
     </form>
@@ -149,14 +163,21 @@ function MakePairForm({ onClose }: { onClose: () => void }) {
       <Stack>
         <Text size="sm">{t('ssh_keys.make_text')}</Text>
         {make.error && <Trouble error={make.error} />}
-        <TextInput label={t('ssh_keys.name')} data-autofocus {...form.getInputProps('name')} />
+        <TextInput
+          label={t('ssh_keys.name')}
+          description={t('ssh_keys.name_help')}
+          data-autofocus
+          {...form.getInputProps('name')}
+        />
+        <ShowAs
+          command={newKeyCommand(form.values.name.trim())}
+          request={apiRequest('POST', '/me/ssh-keys/pair', { name: form.values.name.trim() })}
+        />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={make.isPending}>
-            {t('ssh_keys.make_submit')}
-          </Button>
+          <SubmitButton label={t('ssh_keys.make_submit')} busy={make.isPending} />
         </Group>
       </Stack>
     </form>

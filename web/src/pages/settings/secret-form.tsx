@@ -15,6 +15,9 @@ import { useTranslation } from 'react-i18next'
 import { showDone, Trouble } from '../../app/trouble'
 import { type Keeper, secretsQuery, setSecret } from '../../api/secrets'
 import type { Secret } from '../../api/types'
+import { ShowAs } from '../../ui/show-as'
+import { SubmitButton } from '../../ui/submit-button'
+import { apiRequest, secretCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 
 const NAME = /^[A-Za-z_][A-Za-z0-9._-]{0,63}$/
@@ -111,27 +114,47 @@ export function SecretForm({ keeper, old, onClose }: SecretFormProps) {
           <>
             <TextInput
               label={t('secrets.host')}
+              description={t('secrets.host_help')}
               placeholder={t('secrets.host_example')}
               {...form.getInputProps('host')}
             />
-            <TextInput label={t('secrets.user')} {...form.getInputProps('user')} />
+            <TextInput
+              label={t('secrets.user')}
+              description={t('secrets.user_help')}
+              {...form.getInputProps('user')}
+            />
             <PasswordInput
               label={t('secrets.password')}
+              description={t('secrets.password_help')}
               autoComplete="new-password"
               data-autofocus={old ? true : undefined}
               {...form.getInputProps('value')}
             />
           </>
         )}
+        <AsCommand keeper={keeper} values={form.values} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={set.isPending}>
-            {t(old ? 'secrets.replace_submit' : 'secrets.submit')}
-          </Button>
+          <SubmitButton label={t(old ? 'secrets.replace_submit' : 'secrets.submit')} busy={set.isPending} />
         </Group>
       </Stack>
     </form>
+  )
+}
+
+/** Without the value: what is copied from here goes into files and histories. */
+function AsCommand({ keeper, values }: { keeper: Keeper; values: SecretValues }) {
+  const { kind, name, host, user } = values
+  const registry = kind === 'registry' ? { host, user } : null
+  return (
+    <ShowAs
+      command={secretCommand(name.trim(), registry, keeper === 'site')}
+      request={apiRequest('PUT', `/${keeper}/secrets/${name.trim() || 'NAME'}`, {
+        value: '…',
+        ...(registry && { registry }),
+      })}
+    />
   )
 }

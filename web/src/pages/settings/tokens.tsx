@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next'
 
 import { showDone, showTrouble, Trouble } from '../../app/trouble'
 import { addToken, removeToken, tokensQuery } from '../../api/tokens'
-import type { ApiToken, Scope } from '../../api/types'
+import type { AddToken, ApiToken, Scope } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { CopyField } from '../../ui/copy'
@@ -16,8 +16,10 @@ import { IconKey, IconPlus, IconTrash } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { Records } from '../../ui/records'
 import { SecretOnce } from '../../ui/secret-once'
+import { ShowAs } from '../../ui/show-as'
 import { TimeAgo } from '../../ui/time-ago'
-import { tokenCommand } from '../../util/cli-command'
+import { SubmitButton } from '../../ui/submit-button'
+import { apiRequest, tokenCommand, tokenNewCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { originForPrograms } from '../../util/own-address'
 
@@ -67,6 +69,10 @@ interface TokenValues {
   days: number | string
 }
 
+function tokenFrom({ name, scope, days }: TokenValues): AddToken {
+  return { name: name.trim(), scope, days: Number(days) }
+}
+
 function AddTokenForm({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation(['settings', 'common'])
   const cache = useQueryClient()
@@ -81,8 +87,7 @@ function AddTokenForm({ onClose }: { onClose: () => void }) {
     },
   })
   const add = useMutation({
-    mutationFn: ({ name, scope, days }: TokenValues) =>
-      addToken({ name: name.trim(), scope, days: Number(days) }),
+    mutationFn: (values: TokenValues) => addToken(tokenFrom(values)),
     onSuccess: () => cache.invalidateQueries({ queryKey: tokensQuery.queryKey }),
   })
   if (add.data) {
@@ -129,19 +134,22 @@ function AddTokenForm({ onClose }: { onClose: () => void }) {
         </Stack>
         <NumberInput
           label={t('tokens.days')}
+          description={t('tokens.days_help')}
           min={1}
           max={LONGEST_DAYS}
           allowDecimal={false}
           clampBehavior="none"
           {...form.getInputProps('days')}
         />
+        <ShowAs
+          command={tokenNewCommand(tokenFrom(form.values))}
+          request={apiRequest('POST', '/tokens', tokenFrom(form.values))}
+        />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <Button type="submit" loading={add.isPending}>
-            {t('tokens.submit')}
-          </Button>
+          <SubmitButton label={t('tokens.submit')} busy={add.isPending} />
         </Group>
       </Stack>
     </form>

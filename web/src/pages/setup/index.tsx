@@ -13,6 +13,7 @@ import { meQuery } from '../../api/session'
 import { changeSite, siteQuery } from '../../api/site'
 import { IconBox, IconCheck, IconUserPlus } from '../../ui/icons'
 import { PageTitle } from '../../ui/page-title'
+import { ReasonedButton } from '../../ui/reasoned-button'
 import { Section } from '../../ui/section'
 import { paths } from '../../util/path-builder'
 import { AddUserDialog } from '../admin/add-user'
@@ -140,9 +141,7 @@ function Finish() {
   })
   return (
     <Group>
-      <Button loading={finish.isPending} onClick={() => finish.mutate()}>
-        {t('setup.finish')}
-      </Button>
+      <ReasonedButton label={t('setup.finish')} busy={finish.isPending} onClick={() => finish.mutate()} />
     </Group>
   )
 }

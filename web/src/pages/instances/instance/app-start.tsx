@@ -1,4 +1,4 @@
-import { Alert, Box, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Alert, Box, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../../app/trouble'
@@ -6,6 +6,7 @@ import type { AppAct, AppName } from '../../../api/apps'
 import type { App } from '../../../api/types'
 import { IconAlert, IconCheck, IconDownload, IconLoader, IconPlay } from '../../../ui/icons'
 import { LogView } from '../../../ui/log-view'
+import { ReasonedButton } from '../../../ui/reasoned-button'
 import { never } from '../../../util/never'
 import type { UsedApp } from './use-app'
 
@@ -39,13 +40,12 @@ function Standing({ name, app, busy, act }: StandingProps) {
   const called = t(`app.${name}`)
   const button = (what: AppAct, text: string) => (
     <Group>
-      <Button
-        loading={busy}
+      <ReasonedButton
+        label={text}
+        busy={busy}
         leftSection={what === 'install' ? <IconDownload size={18} /> : <IconPlay size={18} />}
         onClick={() => act(what)}
-      >
-        {text}
-      </Button>
+      />
     </Group>
   )
   switch (app.state) {
@@ -142,7 +142,7 @@ function Written({ name, text }: { name: AppName; text: string }) {
   const { t } = useTranslation('apps')
   return (
     <Box h={260} mih={120} display="flex" style={{ flexDirection: 'column' }}>
-      <LogView label={t('log', { app: t(`app.${name}`) })} text={text} wrap />
+      <LogView label={t('log', { app: t(`app.${name}`) })} pieces={[{ text }]} wrap />
     </Box>
   )
 }

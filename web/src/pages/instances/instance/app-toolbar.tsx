@@ -9,13 +9,22 @@ interface ToolProps {
   label: string
   icon: ComponentType<{ size?: number; stroke?: number }>
   onClick: () => void
-  disabled?: boolean
+  /** Why it cannot be done now. */
+  reason?: string
 }
 
-export function Tool({ label, icon: Icon, onClick, disabled }: ToolProps) {
+export function Tool({ label, icon: Icon, onClick, reason }: ToolProps) {
+  const not = reason !== undefined || undefined
   return (
-    <Tooltip label={label}>
-      <ActionIcon variant="subtle" color="gray" aria-label={label} onClick={onClick} disabled={disabled}>
+    <Tooltip label={reason ?? label}>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        aria-label={label}
+        aria-disabled={not}
+        data-disabled={not}
+        onClick={() => not ?? onClick()}
+      >
         <Icon size={18} stroke={1.75} />
       </ActionIcon>
     </Tooltip>

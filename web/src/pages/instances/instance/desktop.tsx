@@ -1,15 +1,4 @@
-import {
-  ActionIcon,
-  Button,
-  Group,
-  Popover,
-  SegmentedControl,
-  Skeleton,
-  Stack,
-  Text,
-  Textarea,
-  Tooltip,
-} from '@mantine/core'
+import { Box, Button, Group, Popover, SegmentedControl, Skeleton, Stack, Text, Textarea } from '@mantine/core'
 import { useFullscreenElement, useMediaQuery } from '@mantine/hooks'
 import { Suspense, useCallback, useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -87,7 +76,7 @@ function Screen({ instance, port, look }: ScreenProps) {
           />
           <ClipboardPanel
             copied={copied}
-            disabled={line !== 'open'}
+            reason={line === 'open' ? undefined : t(`desktop.${line}`)}
             onSend={(text) => {
               view.current?.paste(text)
               view.current?.focus()
@@ -96,7 +85,7 @@ function Screen({ instance, port, look }: ScreenProps) {
           <Tool
             label={t('desktop.ctrl_alt_del')}
             icon={IconKeyboard}
-            disabled={line !== 'open'}
+            reason={line === 'open' ? undefined : t(`desktop.${line}`)}
             onClick={() => view.current?.ctrlAltDel()}
           />
           <Tool label={t('toolbar.full_screen')} icon={IconFullScreen} onClick={() => void toggle()} />
@@ -148,12 +137,12 @@ function useLine(look: () => void) {
 
 interface ClipboardProps {
   copied: string
-  disabled: boolean
+  reason?: string
   onSend: (text: string) => void
 }
 
 /** The desktop's clipboard, for browsers that do not let pages read one's own. */
-function ClipboardPanel({ copied, disabled, onSend }: ClipboardProps) {
+function ClipboardPanel({ copied, reason, onSend }: ClipboardProps) {
   const { t } = useTranslation('apps')
   const [opened, setOpened] = useState(false)
   const [text, setText] = useState('')
@@ -165,17 +154,14 @@ function ClipboardPanel({ copied, disabled, onSend }: ClipboardProps) {
   return (
     <Popover opened={opened} onChange={setOpened} width={320} position="bottom-end" withArrow trapFocus>
       <Popover.Target>
-        <Tooltip label={t('desktop.clipboard')}>
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            disabled={disabled}
-            aria-label={t('desktop.clipboard')}
+        <Box>
+          <Tool
+            label={t('desktop.clipboard')}
+            icon={IconClipboard}
+            reason={reason}
             onClick={() => setOpened(!opened)}
-          >
-            <IconClipboard size={18} stroke={1.75} />
-          </ActionIcon>
-        </Tooltip>
+          />
+        </Box>
       </Popover.Target>
       <Popover.Dropdown>
         <Stack gap="xs">

@@ -9,6 +9,7 @@ import { Trouble } from '../../../app/trouble'
 import { instanceQuery } from '../../../api/instances'
 import type { Instance } from '../../../api/types'
 import { PageTitle } from '../../../ui/page-title'
+import { useShownTab } from '../../../ui/use-shown-tab'
 import { never } from '../../../util/never'
 import {
   type FramedApp,
@@ -106,6 +107,7 @@ interface TabsProps {
 function InstanceTabs({ name, tab, label, children }: TabsProps) {
   const { t } = useTranslation('instances')
   const navigate = useNavigate()
+  const list = useShownTab(tab)
   const choose = (chosen: string | null) => {
     if (chosen && isInstanceTab(chosen)) void navigate({ to: paths.instance(name, chosen) })
   }
@@ -121,7 +123,7 @@ function InstanceTabs({ name, tab, label, children }: TabsProps) {
       mih={0}
       style={{ flexDirection: 'column', position: 'relative' }}
     >
-      <Tabs.List aria-label={label} mb="sm" className={classes.list}>
+      <Tabs.List ref={list} aria-label={label} mb="sm" className={classes.list}>
         {INSTANCE_TABS.map((value) => (
           <Tabs.Tab key={value} value={value} className={classes.tab}>
             {t(`tab.${value}`)}

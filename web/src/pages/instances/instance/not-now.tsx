@@ -1,8 +1,9 @@
-import { Button, Stack, Text } from '@mantine/core'
+import { Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 
 import type { Instance } from '../../../api/types'
 import { IconPlay } from '../../../ui/icons'
+import { ReasonedButton } from '../../../ui/reasoned-button'
 import { useAsk } from '../actions'
 
 interface Props {
@@ -25,9 +26,12 @@ export function NotNow({ instance, action }: Props) {
     <Stack align="flex-start">
       <Text>{t(WORDS[action], { state })}</Text>
       {instance.actions.includes('start') && (
-        <Button leftSection={<IconPlay size={18} />} loading={isPending} onClick={() => mutate('start')}>
-          {t('instances:start_it', { name: instance.name })}
-        </Button>
+        <ReasonedButton
+          label={t('instances:start_it', { name: instance.name })}
+          leftSection={<IconPlay size={18} />}
+          busy={isPending}
+          onClick={() => mutate('start')}
+        />
       )}
     </Stack>
   )

@@ -10,13 +10,13 @@ import { TimeAgo } from '../../../ui/time-ago'
 import { logsCommand, shellCommand } from '../../../util/cli-command'
 import { formatBytes } from '../../../util/format'
 import { quoteWord } from '../../../util/shell-words'
-import { StartSteps } from './start-steps'
+import { isStarting, StartSteps } from './start-steps'
 
 export function OverviewTab({ instance }: { instance: Instance }) {
   const { t } = useTranslation(['instances', 'common'])
   return (
     <Stack>
-      <StartSteps instance={instance} />
+      {isStarting(instance) && <StartSteps instance={instance} />}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         <Section title={t('overview.specification')}>
           <Specification instance={instance} />
@@ -69,6 +69,8 @@ function Specification({ instance }: { instance: Instance }) {
     [t('overview.shm'), formatBytes(instance.shm_bytes)],
     [t('overview.gpus'), String(instance.gpus)],
     ...gpuFacts(instance, t),
+    ...(instance.cluster ? [[t('overview.cluster'), instance.cluster] as const] : []),
+    ...(instance.pool ? [[t('overview.pool'), instance.pool] as const] : []),
     [
       t('overview.command'),
       instance.command.length === 0 ? (

@@ -9,6 +9,7 @@ import { closeTerminal, MAIN_TERMINAL, newTerminalName, terminalsQuery } from '.
 import type { Instance } from '../../../api/types'
 import { ConfirmDialog } from '../../../ui/confirm-dialog'
 import { IconClose, IconPlus } from '../../../ui/icons'
+import { ReasonedButton } from '../../../ui/reasoned-button'
 import { paths } from '../../../util/path-builder'
 
 interface Props {
@@ -67,15 +68,14 @@ export function TerminalStrip({ instance, terminal }: Props) {
           </ActionIcon>
         </Group>
       ))}
-      <Button
+      <ReasonedButton
+        label={t('terminal.new')}
         size="compact-sm"
         variant="default"
         leftSection={<IconPlus size={14} />}
-        loading={openNew.isPending}
+        busy={openNew.isPending}
         onClick={() => openNew.mutate()}
-      >
-        {t('terminal.new')}
-      </Button>
+      />
       <ConfirmDialog
         opened={closing !== null}
         title={t('terminal.close_title', { terminal: closing ?? '' })}

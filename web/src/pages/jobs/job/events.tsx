@@ -9,7 +9,7 @@ import type { Job, JobEventAt } from '../../../api/types'
 import { LoadingRows } from '../../../ui/loading'
 import { TimeAgo } from '../../../ui/time-ago'
 import { never } from '../../../util/never'
-import { endText } from '../state'
+import { endText } from '../../../app/end-text'
 
 export function JobEventsTab({ job }: { job: Job }) {
   const { t } = useTranslation('jobs')
@@ -39,6 +39,8 @@ export function JobEventsTab({ job }: { job: Job }) {
 function eventText(event: JobEventAt, t: TFunction<'jobs'>): string {
   switch (event.event) {
     case 'submitted':
+    case 'pulling':
+    case 'creating':
     case 'begun':
       return t(`event.${event.event}`)
     case 'started':

@@ -7,6 +7,7 @@ import { Trouble } from '../../../app/trouble'
 import { jobQuery } from '../../../api/jobs'
 import type { Job } from '../../../api/types'
 import { PageTitle } from '../../../ui/page-title'
+import { useShownTab } from '../../../ui/use-shown-tab'
 import type { MetricsRange } from '../../../util/metrics-range'
 import { never } from '../../../util/never'
 import { isJobTab, JOB_TABS, type JobTab, paths } from '../../../util/path-builder'
@@ -21,7 +22,10 @@ import { JobOverviewTab } from './overview'
 export interface JobTabSearch {
   /** Whose output, as `role/index`. */
   task?: string
+  /** Which try, from 1; the last without it. */
+  attempt?: number
   find?: string
+  line?: number
   range?: MetricsRange
 }
 
@@ -30,6 +34,7 @@ export function JobPage({ name, tab }: { name: string; tab: JobTab }) {
   const navigate = useNavigate()
   const { data: job, error, isPending, refetch } = useQuery(jobQuery(name))
   const title = job?.name ?? name
+  const list = useShownTab(job ? tab : '')
   const choose = (chosen: string | null) => {
     if (chosen && isJobTab(chosen)) void navigate({ to: paths.job(name, chosen) })
   }
@@ -63,7 +68,12 @@ export function JobPage({ name, tab }: { name: string; tab: JobTab }) {
           mih={0}
           style={{ flexDirection: 'column' }}
         >
-          <Tabs.List aria-label={t('tab.label', { name: title })} mb="sm" className="scrolling-tabs">
+          <Tabs.List
+            ref={list}
+            aria-label={t('tab.label', { name: title })}
+            mb="sm"
+            className="scrolling-tabs"
+          >
             {JOB_TABS.map((value) => (
               <Tabs.Tab key={value} value={value}>
                 {t(`tab.${value}`)}

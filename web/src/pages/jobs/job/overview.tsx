@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
+import { endText } from '../../../app/end-text'
 import { instanceQuery } from '../../../api/instances'
 import type { Job, JobRole, JobTask } from '../../../api/types'
 import { CopyField } from '../../../ui/copy'
@@ -17,7 +18,6 @@ import { paths } from '../../../util/path-builder'
 import { OpenMenu } from '../../instances/open-menu'
 import { look } from '../../instances/state'
 import { Notes } from '../converted'
-import { endText } from '../state'
 import { JobStages } from './stages'
 
 export function JobOverviewTab({ job }: { job: Job }) {
@@ -150,10 +150,12 @@ function TaskDoors({ job, task }: { job: Job; task: JobTask }) {
 }
 
 function Terms({ job }: { job: Job }) {
-  const { t, i18n } = useTranslation('jobs')
+  const { t, i18n } = useTranslation(['jobs', 'instances'])
   const facts: Fact[] = [
     [t('column.user'), job.user],
     [t('column.submitted'), <TimeAgo key="at" at={job.created_at} />],
+    [t('column.cluster'), job.cluster || t('not_yet')],
+    ...(job.pool ? [[t('instances:overview.pool'), job.pool] as const] : []),
     [t('overview.dialect'), t(`dialect.${job.dialect}`, { defaultValue: job.dialect })],
     [t('overview.priority'), String(job.priority)],
     [

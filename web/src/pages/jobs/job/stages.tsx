@@ -39,24 +39,26 @@ export function JobStages({ job }: { job: Job }) {
     const next = STAGES.slice(index + 1).flatMap((later) => times[later] ?? [])[0]
     const over = next !== undefined || stage === 'end'
     const state = begun === undefined ? (index < reached ? 'done' : 'next') : over ? 'done' : 'now'
+    const seconds = begun === undefined ? undefined : ((next ?? now) - begun) / 1000
     return {
       key: stage,
       label: t(`stage.${stage}`),
       state: stage === 'end' && failed && begun !== undefined ? 'failed' : state,
-      ...(begun !== undefined && stage !== 'end' && { seconds: ((next ?? now) - begun) / 1000 }),
-      ...(state === 'now' && { detail: <Detail job={job} stage={stage} /> }),
+      ...(stage !== 'end' && { seconds }),
+      ...(state === 'now' && { detail: <Detail job={job} stage={stage} seconds={seconds} /> }),
     }
   })
   return <Steps label={t('stage.label')} steps={steps} />
 }
 
-function Detail({ job, stage }: { job: Job; stage: Stage }) {
+function Detail({ job, stage, seconds }: { job: Job; stage: Stage; seconds?: number }) {
   if (stage === 'wait' && job.queue) return <QueueWords place={job.queue} />
-  if (stage === 'prepare') return job.tasks.map((task) => <Pull key={task.name} task={task} />)
+  if (stage === 'prepare')
+    return job.tasks.map((task) => <Pull key={task.name} task={task} seconds={seconds} />)
   return null
 }
 
-function Pull({ task: { name, status } }: { task: JobTask }) {
+function Pull({ task: { name, status }, seconds }: { task: JobTask; seconds?: number }) {
   const { t } = useTranslation('instances')
   if (status.state !== 'pulling') return null
   return (
@@ -64,6 +66,7 @@ function Pull({ task: { name, status } }: { task: JobTask }) {
       label={t('progress.label', { name })}
       done={status.done_bytes}
       total={status.total_bytes ?? null}
+      seconds={seconds}
     />
   )
 }

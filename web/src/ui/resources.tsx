@@ -1,11 +1,17 @@
 import { Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 
-import type { Instance } from '../../api/types'
-import { formatBytes } from '../../util/format'
+import { formatBytes } from '../util/format'
+
+export interface Asked {
+  cpus: number
+  memory_bytes: number
+  gpus: number
+  gpu_model?: string | null
+}
 
 /** CPU, memory and GPUs in one line. */
-export function Resources({ instance: { cpus, memory_bytes, gpus, gpu_model } }: { instance: Instance }) {
+export function Resources({ asked: { cpus, memory_bytes, gpus, gpu_model } }: { asked: Asked }) {
   const { t } = useTranslation('instances')
   const parts = [t('resources.cpus', { count: cpus }), formatBytes(memory_bytes)]
   if (gpus > 0) parts.push(gpu_model ? `${gpus} × ${gpu_model}` : t('resources.gpus', { count: gpus }))

@@ -1,0 +1,82 @@
+//! Many jobs in one line.
+
+use gateway_api::{
+    Job, Status,
+    job::{JobEvent, SubmitJob},
+};
+use tests::{IMAGE, LIMIT, OrFail as _, World, wait_until, wait_until_agreed};
+
+const JOBS: usize = 200;
+
+fn file(name: &str, more: &str, command: &str) -> SubmitJob {
+    SubmitJob::new(format!(
+        "berth: 1\nname: {name}\nimage: {IMAGE}\ncpus: 0.25\nmemory: 100M\n{more}command: \"{command}\"\n"
+    ))
+}
+
+/// When its first try got its room.
+async fn started(world: &World, name: &str) -> jiff::Timestamp {
+    let events = world.client().job_events(name).await.or_fail("see what happened");
+    let started = events.iter().find(|event| matches!(event.event, JobEvent::Started { .. }));
+    started.or_fail("see when it started").at
+}
+
+#[tokio::test]
+async fn two_hundred_jobs_start_in_the_order_of_their_submission() {
+    let world = World::start().await;
+    let client = world.client();
+    for number in 0..JOBS {
+        client.submit_job(&file(&format!("job{number}"), "", "true")).await.or_fail("submit a job");
+    }
+    let page = client.job_page(false, None, 50).await.or_fail("list some");
+    assert_eq!((page.len(), page[0].name.as_str()), (50, "job199"));
+    let next = client.job_page(false, Some(&page[49].id), 50).await.or_fail("list more");
+    assert_eq!(next[0].name, "job149", "a page begins where the one before it ended");
+    wait_until_agreed("all have ended", 20 * LIMIT, async || {
+        let jobs = client.jobs(false).await.or_fail("list the jobs");
+        let over = jobs.iter().filter(|job| job.is_over()).count();
+        if over == JOBS { Ok(()) } else { Err(format!("{over} of {JOBS}")) }
+    })
+    .await;
+    for job in client.jobs(false).await.or_fail("list the jobs") {
+        assert_eq!(job.status, Status::Succeeded, "{:?}", job.ended);
+    }
+    let mut last = jiff::Timestamp::UNIX_EPOCH;
+    for number in 0..JOBS {
+        let at = started(&world, &format!("job{number}")).await;
+        assert!(at >= last, "job {number} came before the one before it");
+        last = at;
+    }
+    wait_until("the containers are gone", LIMIT, async || world.containers().is_empty().then_some(())).await;
+}
+
+#[tokio::test]
+async fn the_higher_priority_is_first_in_the_line() {
+    let world = World::start().await;
+    let node = world.client().nodes().await.or_fail("list the nodes").remove(0);
+    let most = (node.memory_bytes >> 20) * 6 / 10;
+    let large = |name: &str, priority: u8, command: &str| {
+        let file = file(name, &format!("priority: {priority}\n"), command).file;
+        SubmitJob::new(file.replace("memory: 100M", &format!("memory: {most}M")))
+    };
+    let client = world.client();
+    let first = large("first", 5, "until [ -e /userhome/go ]; do sleep 0.1; done");
+    client.submit_job(&first).await.or_fail("submit a job");
+    wait_until("it runs", LIMIT, async || {
+        let job = client.job("first").await.or_fail("show a job");
+        matches!(job.status, Status::Running { .. }).then_some(())
+    })
+    .await;
+    for priority in [1, 9, 5] {
+        let name = format!("of{priority}");
+        let command = format!("echo {priority} >> /userhome/order");
+        client.submit_job(&large(&name, priority, &command)).await.or_fail("submit a job");
+    }
+    std::fs::write(world.data().join("home/admin/go"), "").or_fail("let them go");
+    for name in ["of9", "of5", "of1"] {
+        let id = client.job(name).await.or_fail("show a job").id;
+        client.wait_for_job(&id, 2 * LIMIT, Job::is_over).await.or_fail("wait for a job");
+    }
+    let order = std::fs::read_to_string(world.data().join("home/admin/order")).or_fail("see the order");
+    assert_eq!(order, "9\n5\n1\n");
+}

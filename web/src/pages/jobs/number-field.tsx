@@ -1,0 +1,44 @@
+import { NumberInput } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+
+import type { JobValues } from '../../forms/submit-job'
+import { Helped } from '../../ui/helped'
+
+export type SetJob = (change: Partial<JobValues>) => void
+
+export interface PartProps {
+  values: JobValues
+  set: SetJob
+}
+
+/** Text that programs read, as it is typed. */
+export const TYPED = { autoCapitalize: 'none', autoComplete: 'off', spellCheck: false } as const
+export const MONOSPACE = { input: { fontFamily: 'var(--mantine-font-family-monospace)' } } as const
+
+interface NumberProps extends PartProps {
+  field: 'limitHours' | 'retries' | 'priority' | 'cpus' | 'memoryGib' | 'gpus' | 'tasks' | 'shmGib'
+  /** Those of `new.<words>` and `new.<words>_help`. */
+  words: 'limit' | 'retries' | 'priority' | 'cpus' | 'memory' | 'gpus' | 'tasks' | 'shm'
+  /** What is taken where nothing is written. */
+  placeholder: string
+  whole?: boolean
+}
+
+export function NumberField({ values, set, field, words, placeholder, whole }: NumberProps) {
+  const { t } = useTranslation('jobs')
+  return (
+    <Helped label={t(`new.${words}`)} help={t(`new.${words}_help`)}>
+      {(props) => (
+        <NumberInput
+          {...props}
+          min={0}
+          allowDecimal={!whole}
+          clampBehavior="none"
+          placeholder={placeholder}
+          value={values[field]}
+          onChange={(value) => set({ [field]: value })}
+        />
+      )}
+    </Helped>
+  )
+}
