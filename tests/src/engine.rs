@@ -74,10 +74,15 @@ fn container_of(instance: &str) -> String {
 /// The firewall's rules that name any of this.
 #[track_caller]
 pub fn rules_with(names: &str) -> Vec<String> {
-    let all = Command::new("iptables").args(["--wait", "10", "-S"]).output().or_fail("run iptables");
-    assert!(all.status.success(), "iptables: {}", String::from_utf8_lossy(&all.stderr));
-    let all = String::from_utf8_lossy(&all.stdout).into_owned();
-    all.lines().filter(|rule| rule.contains(names)).map(str::to_owned).collect()
+    let mut found = Vec::new();
+    for table in ["filter", "mangle"] {
+        let list = ["--wait", "10", "-t", table, "-S"];
+        let all = Command::new("iptables").args(list).output().or_fail("run iptables");
+        assert!(all.status.success(), "iptables: {}", String::from_utf8_lossy(&all.stderr));
+        let all = String::from_utf8_lossy(&all.stdout).into_owned();
+        found.extend(all.lines().filter(|rule| rule.contains(names)).map(str::to_owned));
+    }
+    found
 }
 
 /// The users for whom a cluster has a network, one for each network.

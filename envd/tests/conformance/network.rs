@@ -62,8 +62,9 @@ fn rules(cluster: &Cluster) -> Vec<String> {
 }
 
 fn rules_with(short: &str) -> Vec<String> {
-    let all = Command::new("iptables").args(["-w", "10", "-S"]).output().unwrap();
-    String::from_utf8_lossy(&all.stdout)
+    let all = ["filter", "mangle"]
+        .map(|table| Command::new("iptables").args(["-w", "10", "-t", table, "-S"]).output().unwrap().stdout);
+    String::from_utf8_lossy(&all.concat())
         .lines()
         .filter(|rule| rule.contains(short))
         .map(str::to_owned)
@@ -108,6 +109,83 @@ async fn nobody_reaches_this_machine_or_the_metadata() {
     assert!(chain.iter().any(|rule| rule.contains("169.254.0.0/16 -j DROP")), "{chain:?}");
 }
 
+/// A machine beyond this one, at a link-local address as clouds have their metadata, with a server on it.
+struct Beyond {
+    namespace: String,
+    server: std::process::Child,
+}
+
+impl Beyond {
+    const ADDRESS: &str = "169.254.77.2";
+
+    async fn new() -> Self {
+        let namespace = format!("berth-{}", std::process::id());
+        let ours = format!("bth{}", std::process::id());
+        for line in [
+            format!("netns add {namespace}"),
+            format!("link add {ours} type veth peer name beyond netns {namespace}"),
+            format!("addr add 169.254.77.1/30 dev {ours}"),
+            format!("link set {ours} up"),
+            format!("-n {namespace} addr add {}/30 dev beyond", Self::ADDRESS),
+            format!("-n {namespace} link set beyond up"),
+            format!("-n {namespace} route add default via 169.254.77.1"),
+        ] {
+            let done = Command::new("ip").args(line.split(' ')).status().unwrap();
+            assert!(done.success(), "ip {line}");
+        }
+        let serve = ["netns", "exec", &namespace, "python3", "-m", "http.server", "8000"];
+        let server = Command::new("ip").args(serve).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
+        let beyond = Self { server: server.unwrap(), namespace };
+        let is_there = async || std::net::TcpStream::connect((Self::ADDRESS, 8000)).is_ok();
+        wait_until("the machine beyond serves", is_there).await;
+        beyond
+    }
+}
+
+impl Drop for Beyond {
+    fn drop(&mut self) {
+        let _ended = self.server.kill().and_then(|()| self.server.wait());
+        let _gone = Command::new("ip").args(["netns", "del", &self.namespace]).status();
+    }
+}
+
+/// The engine writes its own rules anew for each network; ours hold meanwhile.
+#[tokio::test]
+async fn nobody_gets_through_while_networks_are_made() {
+    // Knocks every few milliseconds until its input ends, and says how often somebody opened.
+    const KNOCK: &str = "
+import select, socket, sys
+knocks, opened = [], 0
+while not select.select([sys.stdin], [], [], 0.004)[0]:
+    knock = socket.socket()
+    knock.setblocking(False)
+    knock.connect_ex((sys.argv[1], 8000))
+    knocks.append(knock)
+    opened += sum(1 for one in select.select([], knocks, [], 0)[1] if not one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+    if len(knocks) == 500:
+        for knock in knocks: knock.close()
+        knocks = []
+print(opened)
+";
+    let cluster = Cluster::new().await;
+    let id = run(&cluster, &of("alice")).await;
+    let beyond = Beyond::new().await;
+    let mut knocking = Command::new("docker")
+        .args(["exec", "-i", &name(&id), "python3", "-c", KNOCK, Beyond::ADDRESS])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for number in 0..12 {
+        let network = format!("{}-{number}", beyond.namespace);
+        docker(&["network", "create", &network]);
+        docker(&["network", "rm", &network]);
+    }
+    drop(knocking.stdin.take());
+    let opened = knocking.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&opened.stdout).trim(), "0");
+}
+
 #[tokio::test]
 async fn networks_and_rules_go_with_the_last_instance() {
     let cluster = Cluster::new().await;
@@ -142,7 +220,11 @@ async fn a_network_that_somebody_removed_and_rules_that_somebody_flushed_come_ba
     cluster.wait_for_running(&id, 3).await;
     assert!(!address(&id).is_empty());
 
-    assert!(Command::new("iptables").args(["-w", "10", "-F", &chain]).status().unwrap().success());
+    for table in ["filter", "mangle"] {
+        let chain = if table == "filter" { format!("{chain}-HOST") } else { chain.clone() };
+        let flush = Command::new("iptables").args(["-w", "10", "-t", table, "-F", &chain]).status();
+        assert!(flush.unwrap().success(), "{table} {chain}");
+    }
     cluster.kill_and_start().await;
     wait_until("the rules are back", async || rules(&cluster) == before).await;
 }

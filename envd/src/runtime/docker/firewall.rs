@@ -4,10 +4,22 @@
 //! bridges alone; no rule of anybody else is touched. They are written whole each time, in one step, so it does not
 //! matter what was there. Everything else on the network, the Internet above all, stays reachable.
 //!
+//! The first is in the table `mangle`, which is asked before `filter` and which the engine leaves alone. In `filter` the
+//! engine has a chain for rules of the site's own, `DOCKER-USER`, but takes the way to it out for a moment whenever a
+//! network is made: whoever knocked in that moment got through.
+//!
 //! The engine's name server is inside each instance and asks those of this machine from there. These are let through
 //! by address and port, since some clouds have theirs among the metadata.
 
-use std::{env, fmt::Write as _, fs, net::Ipv4Addr, process::Stdio, time::Duration};
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    net::Ipv4Addr,
+    process::Stdio,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use envd_api::control::Tenants;
 use ipnet::Ipv4Net;
@@ -25,11 +37,12 @@ const LIMIT: Duration = Duration::from_secs(30);
 const TEXT_MAX: usize = 300;
 /// A hook that was set more often than this was not set by us.
 const HOOKED_MAX: usize = 8;
-/// Where a site's own rules go, asked before the engine's.
-const DOCKER_USER: &str = "DOCKER-USER";
-/// The same for an engine that sets no rules.
+const MANGLE: [&str; 2] = ["-t", "mangle"];
+const FILTER: [&str; 2] = ["-t", "filter"];
 const FORWARD: &str = "FORWARD";
 const INPUT: &str = "INPUT";
+/// Where earlier versions hooked in what passes through.
+const EARLIER: [&str; 2] = ["DOCKER-USER", FORWARD];
 /// Addresses that mean this link only; the metadata of clouds is at one of them.
 const LINK_LOCAL: &str = "169.254.0.0/16";
 
@@ -39,11 +52,13 @@ pub(super) struct Firewall {
     pool: Ipv4Net,
     /// What the last try led to.
     tenants: watch::Sender<Tenants>,
+    /// What an earlier version left in other places is gone.
+    tidied: AtomicBool,
 }
 
 impl Firewall {
     pub(super) fn new(names: Names, pool: Ipv4Net) -> Self {
-        Self { names, pool, tenants: watch::Sender::default() }
+        Self { names, pool, tenants: watch::Sender::default(), tidied: AtomicBool::new(false) }
     }
 
     pub(super) fn tenants(&self) -> Tenants {
@@ -64,65 +79,73 @@ impl Firewall {
     async fn write(&self, bridges: &[String]) -> Result<(), String> {
         let rules = rules(&self.names, self.pool, bridges, &name_servers());
         call(RESTORE, &["--wait", WAIT, "--noflush"], Some(&rules)).await?;
-        let through = if run(&["-S", DOCKER_USER]).await.is_ok() { DOCKER_USER } else { FORWARD };
-        self.hook(through, &self.names.chain()).await?;
-        self.hook(INPUT, &self.names.chain_to_host()).await
+        self.hook(MANGLE, FORWARD, &self.names.chain()).await?;
+        self.hook(FILTER, INPUT, &self.names.chain_to_host()).await?;
+        if !self.tidied.load(Ordering::Relaxed) {
+            self.take_out(FILTER, &EARLIER, &self.names.chain()).await?;
+            self.tidied.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
-    async fn hook(&self, at: &str, chain: &str) -> Result<(), String> {
+    async fn hook(&self, table: [&str; 2], at: &str, chain: &str) -> Result<(), String> {
         let bridges = self.names.bridges();
         let rule = ["-i", &bridges, "-j", chain];
-        if run(&[&["-C", at], &rule[..]].concat()).await.is_ok() {
+        if run(&[&table[..], &["-C", at], &rule].concat()).await.is_ok() {
             return Ok(());
         }
-        run(&[&["-I", at, "1"], &rule[..]].concat()).await.map(drop)
+        run(&[&table[..], &["-I", at, "1"], &rule].concat()).await.map(drop)
     }
 
     /// Removes all that [`Self::keep`] made.
     pub(super) async fn remove(&self) -> Result<(), String> {
+        self.take_out(MANGLE, &[FORWARD], &self.names.chain()).await?;
+        self.take_out(FILTER, &[INPUT], &self.names.chain_to_host()).await?;
+        self.take_out(FILTER, &EARLIER, &self.names.chain()).await
+    }
+
+    /// Removes a chain, wherever of these places it was hooked in.
+    async fn take_out(&self, table: [&str; 2], hooked: &[&str], chain: &str) -> Result<(), String> {
+        if run(&[&table[..], &["-S", chain]].concat()).await.is_err() {
+            return Ok(()); // there is none
+        }
         let bridges = self.names.bridges();
-        let (chain, chain_to_host) = (self.names.chain(), self.names.chain_to_host());
-        for (at, chain) in [(DOCKER_USER, &chain), (FORWARD, &chain), (INPUT, &chain_to_host)] {
+        for at in hooked {
             for _ in 0..HOOKED_MAX {
-                if run(&["-D", at, "-i", &bridges, "-j", chain]).await.is_err() {
+                if run(&[&table[..], &["-D", at, "-i", &bridges, "-j", chain]].concat()).await.is_err() {
                     break;
                 }
             }
         }
-        for chain in [&chain, &chain_to_host] {
-            if run(&["-S", chain]).await.is_ok() {
-                run(&["-F", chain]).await?;
-                run(&["-X", chain]).await?;
-            }
-        }
-        Ok(())
+        run(&[&table[..], &["-F", chain]].concat()).await?;
+        run(&[&table[..], &["-X", chain]].concat()).await.map(drop)
     }
 }
 
 /// Both chains, in the words of `iptables-restore`.
 fn rules(names: &Names, pool: Ipv4Net, bridges: &[String], name_servers: &[Ipv4Addr]) -> String {
     let (through, to_host, all) = (names.chain(), names.chain_to_host(), names.bridges());
-    let mut rules = format!("*filter\n:{through} - [0:0]\n:{to_host} - [0:0]\n");
-    let mut add = |chain: &str, rule: &str| {
-        let _ = writeln!(rules, "-A {chain} {rule}");
-    };
-    for chain in [&through, &to_host] {
-        add(chain, "-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN");
-        for server in name_servers {
-            add(chain, &format!("-d {server}/32 -p udp -m udp --dport 53 -j RETURN"));
-            add(chain, &format!("-d {server}/32 -p tcp -m tcp --dport 53 -j RETURN"));
+    let mut to_host_rules = vec!["-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN".to_owned()];
+    for server in name_servers {
+        for protocol in ["udp", "tcp"] {
+            to_host_rules.push(format!("-d {server}/32 -p {protocol} -m {protocol} --dport 53 -j RETURN"));
         }
     }
-    for bridge in bridges {
-        add(&through, &format!("-i {bridge} -o {bridge} -j RETURN"));
+    let mut through_rules = to_host_rules.clone();
+    to_host_rules.push("-j DROP".to_owned());
+    through_rules.extend(bridges.iter().map(|bridge| format!("-i {bridge} -o {bridge} -j RETURN")));
+    for dropped in [format!("-o {all}"), format!("-d {pool}"), format!("-d {LINK_LOCAL}")] {
+        through_rules.push(format!("{dropped} -j DROP"));
     }
-    add(&through, &format!("-o {all} -j DROP"));
-    add(&through, &format!("-d {pool} -j DROP"));
-    add(&through, &format!("-d {LINK_LOCAL} -j DROP"));
-    add(&through, "-j RETURN");
-    add(&to_host, "-j DROP");
-    rules.push_str("COMMIT\n");
-    rules
+    let mut text = String::new();
+    for (table, chain, rules) in [("mangle", through, through_rules), ("filter", to_host, to_host_rules)] {
+        let _ = writeln!(text, "*{table}\n:{chain} - [0:0]");
+        for rule in rules {
+            let _ = writeln!(text, "-A {chain} {rule}");
+        }
+        text.push_str("COMMIT\n");
+    }
+    text
 }
 
 /// The name servers that this machine asks over the network.
@@ -185,18 +208,19 @@ mod tests {
         let text = rules(&names, pool, std::slice::from_ref(&bridge), &[server]);
         let (chain, host, all) = (names.chain(), names.chain_to_host(), names.bridges());
         let expected = format!(
-            "*filter\n:{chain} - [0:0]\n:{host} - [0:0]\n\
+            "*mangle\n:{chain} - [0:0]\n\
              -A {chain} -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN\n\
              -A {chain} -d 10.0.0.53/32 -p udp -m udp --dport 53 -j RETURN\n\
              -A {chain} -d 10.0.0.53/32 -p tcp -m tcp --dport 53 -j RETURN\n\
-             -A {host} -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN\n\
-             -A {host} -d 10.0.0.53/32 -p udp -m udp --dport 53 -j RETURN\n\
-             -A {host} -d 10.0.0.53/32 -p tcp -m tcp --dport 53 -j RETURN\n\
              -A {chain} -i {bridge} -o {bridge} -j RETURN\n\
              -A {chain} -o {all} -j DROP\n\
              -A {chain} -d 10.97.0.0/16 -j DROP\n\
              -A {chain} -d 169.254.0.0/16 -j DROP\n\
-             -A {chain} -j RETURN\n\
+             COMMIT\n\
+             *filter\n:{host} - [0:0]\n\
+             -A {host} -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN\n\
+             -A {host} -d 10.0.0.53/32 -p udp -m udp --dport 53 -j RETURN\n\
+             -A {host} -d 10.0.0.53/32 -p tcp -m tcp --dport 53 -j RETURN\n\
              -A {host} -j DROP\n\
              COMMIT\n"
         );
