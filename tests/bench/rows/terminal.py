@@ -13,6 +13,22 @@ from servers import Stopwatch, listens, run, wait_for
 TTYD_PORT = 7681
 FLOOD = "/dev/shm/flood"
 NUMBERS = itertools.count()
+# The same `cat`, read by nobody but a loop: less than this no terminal takes.
+BARE = """
+import json, os, pty, sys, time
+begun = time.monotonic()
+child, terminal = pty.fork()
+if child == 0:
+    os.execvp("cat", ["cat", sys.argv[1]])
+total = 0
+try:
+    while read := os.read(terminal, 65536):
+        total += len(read)
+except OSError:
+    pass  # the end, as a terminal has it
+os.waitpid(child, 0)
+print(json.dumps({"bytes": total, "seconds": time.monotonic() - begun}))
+"""
 
 
 def ttyd(shell):
@@ -51,6 +67,12 @@ def by_berth(shell, kind, *options):
     with Stopwatch(berth.gateway.seconds, shell.seconds) as watch:
         said = json.loads(run(*command, *options))
     berth.call("DELETE", path)
+    return watch, said
+
+
+def by_nothing(shell):
+    with Stopwatch(shell.seconds) as watch:
+        said = json.loads(shell.run("python3", "-c", BARE, FLOOD))
     return watch, said
 
 
@@ -97,9 +119,11 @@ def term_flood(lab):
             {
                 "berth": lambda: flooded(by_berth(shell, "flood", *cat)),
                 "ttyd": lambda: flooded(by_ttyd(shell, "flood", *cat)),
+                "bare terminal": lambda: flooded(by_nothing(shell)),
             },
             [Goal("throughput", "ttyd", at_least=1.5), Goal("cpu", "ttyd", at_most=0.6)],
             control="ttyd",
+            note="a bare terminal is one that a loop reads and nobody watches: the kernel's part",
         )
         stop = ["--command", f"while cat {FLOOD}; do :; done", "--interrupt-after", "20000000"]
         yield Case(
