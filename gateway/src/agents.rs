@@ -264,7 +264,7 @@ impl Agents {
         let door = self.door(instance).ok_or(AgentError::NotLinked)?;
         let link = timeout(LINK_WAIT, door.link()).await.map_err(|_| AgentError::NotLinked)??;
         let answer = async {
-            let mut stream = door.ask(&link, call).await?;
+            let mut stream = adopted(door.ask(&link, call).await?)?;
             let received = receive_reply(&mut stream).await?;
             Ok((stream, received))
         };
@@ -278,6 +278,12 @@ impl Agents {
     fn doors(&self) -> MutexGuard<'_, HashMap<InstanceId, Arc<Door>>> {
         self.shared.doors.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The same connection, watched by the thread that will use it and no longer by that of the door: else each byte that
+/// comes would wake both.
+fn adopted(stream: UnixStream) -> Result<UnixStream, ProtocolError> {
+    Ok(UnixStream::from_std(stream.into_std()?)?)
 }
 
 fn unexpected() -> AgentError {

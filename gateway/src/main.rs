@@ -121,7 +121,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         tasks.spawn("redirect", door.serve(tasks.clone(), answer));
     }
     let told = welcome(&app.config.console(address), &ssh, admin);
-    tasks.spawn("ssh door", ssh.serve(Arc::clone(&app)));
+    ssh.serve(&app)?;
     say(&told);
     tracing::info!(%address, "ready");
     http::serve(doors.site, doors.apps, Arc::clone(&app)).await?;

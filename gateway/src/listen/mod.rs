@@ -107,30 +107,8 @@ impl Door {
         F: Future<Output = Response<B>> + Send + 'static,
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (listener, shared) = self.share(tasks.clone(), answer);
-        // One socket for all: with one for each thread, a second gateway on the same port would go unnoticed.
-        let listener = listener.into_std()?;
-        for core in 0..cores {
-            let (listener, shared) = (listener.try_clone()?, Arc::clone(&shared));
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .on_thread_park(log::write_gathered)
-                .build()?;
-            let serve = move || {
-                log::gather();
-                runtime.block_on(async {
-                    match TcpListener::from_std(listener) {
-                        Ok(listener) => Arc::clone(&shared).accept(listener).await,
-                        Err(error) => tracing::error!(%error, "a thread cannot accept connections"),
-                    }
-                    // What was begun here can only end here.
-                    shared.tasks.ended().await;
-                });
-                log::write_gathered();
-            };
-            std::thread::Builder::new().name(format!("serve {core}")).spawn(serve)?;
-        }
+        on_every_core("serve", listener, &tasks, move |listener| Arc::clone(&shared).accept(listener))?;
         tasks.stopping().cancelled().await;
         Ok(())
     }
@@ -142,6 +120,40 @@ impl Door {
         let places = Arc::new(Semaphore::new(self.limits.connections_max));
         (self.listener, Arc::new(Shared { front: self.front, limits: self.limits, tasks, places, answer }))
     }
+}
+
+/// Accepts connections with `accept` on a thread for each core. What one of them spawns stays on its thread, so that
+/// nothing of a connection waits for another core. The threads end with the tasks of the process.
+pub(crate) fn on_every_core<F: Future<Output = ()>>(
+    name: &str,
+    listener: TcpListener,
+    tasks: &Tasks,
+    accept: impl Fn(TcpListener) -> F + Clone + Send + 'static,
+) -> std::io::Result<()> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    // One socket for all: with one for each thread, a second gateway on the same port would go unnoticed.
+    let listener = listener.into_std()?;
+    for core in 0..cores {
+        let (listener, accept, tasks) = (listener.try_clone()?, accept.clone(), tasks.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .on_thread_park(log::write_gathered)
+            .build()?;
+        let serve = move || {
+            log::gather();
+            runtime.block_on(async {
+                match TcpListener::from_std(listener) {
+                    Ok(listener) => accept(listener).await,
+                    Err(error) => tracing::error!(%error, "a thread cannot accept connections"),
+                }
+                // What was begun here can only end here.
+                tasks.ended().await;
+            });
+            log::write_gathered();
+        };
+        std::thread::Builder::new().name(format!("{name} {core}")).spawn(serve)?;
+    }
+    Ok(())
 }
 
 /// Sets what the connections of a listener begin with: they inherit it, and none of them is asked for it again. Whoever

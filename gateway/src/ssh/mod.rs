@@ -23,7 +23,7 @@ mod waiting;
 mod wire;
 mod words;
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{borrow::Cow, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use gateway_api::ssh::SshDoor;
@@ -32,7 +32,7 @@ use russh::{
     keys::{Algorithm, EcdsaCurve, HashAlg},
     mac, server,
 };
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use self::gate::Gate;
 use crate::{app::App, config::Config, listen};
@@ -135,30 +135,42 @@ impl Ssh {
         Ok(Self { listener, config: Arc::new(config), door })
     }
 
-    /// Takes connections until the process stops. Those that are open are tasks, and end with them.
-    pub(crate) async fn serve(self, app: Arc<App>) {
-        let (tasks, stopping) = (app.tasks.clone(), app.tasks.stopping());
-        let backlogs = Arc::<inbox::Backlogs>::default();
-        let gate = Gate::new(app.config.limits.connections_max);
+    /// Takes connections until the process stops. Those that are open are tasks, and end with them. Each stays on the
+    /// thread that accepted it: a key that is typed is not handed from core to core on its way.
+    pub(crate) fn serve(self, app: &Arc<App>) -> std::io::Result<()> {
+        let door = Arc::new(Door {
+            gate: Gate::new(app.config.limits.connections_max),
+            config: self.config,
+            backlogs: Arc::default(),
+            app: Arc::clone(app),
+        });
+        listen::on_every_core("ssh", self.listener, &app.tasks, move |listener| {
+            Arc::clone(&door).accept(listener)
+        })
+    }
+}
+
+/// What all threads of the door share.
+struct Door {
+    gate: Gate,
+    config: Arc<server::Config>,
+    backlogs: Arc<inbox::Backlogs>,
+    app: Arc<App>,
+}
+
+impl Door {
+    async fn accept(self: Arc<Self>, listener: TcpListener) {
+        let stopping = self.app.tasks.stopping();
         loop {
             let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
+                accepted = listener.accept() => accepted,
                 () = stopping.cancelled() => return,
             };
             match accepted {
                 Ok((stream, peer)) => {
-                    // Past a limit a connection is closed at once, before it has cost anything.
-                    let Some(place) = gate.enter(peer.ip()) else {
-                        tracing::debug!(%peer, "too many SSH connections");
-                        connection::note_flood(&app, peer);
-                        continue;
-                    };
-                    let config = Arc::clone(&self.config);
-                    let backlogs = Arc::clone(&backlogs);
-                    tasks.spawn(
-                        "ssh",
-                        connection::run(Arc::clone(&app), config, stream, peer, place, backlogs),
-                    );
+                    self.open(stream, peer);
+                    // The next of a burst is for another thread, if one has nothing to do.
+                    tokio::task::yield_now().await;
                 }
                 Err(error) => {
                     tracing::warn!(%error, "an SSH connection could not be accepted");
@@ -166,6 +178,17 @@ impl Ssh {
                 }
             }
         }
+    }
+
+    /// Past a limit a connection is closed at once, before it has cost anything.
+    fn open(&self, stream: TcpStream, peer: SocketAddr) {
+        let Some(place) = self.gate.enter(peer.ip()) else {
+            tracing::debug!(%peer, "too many SSH connections");
+            return connection::note_flood(&self.app, peer);
+        };
+        let (app, config) = (Arc::clone(&self.app), Arc::clone(&self.config));
+        let backlogs = Arc::clone(&self.backlogs);
+        self.app.tasks.spawn("ssh", connection::run(app, config, stream, peer, place, backlogs));
     }
 }
 
