@@ -5,7 +5,20 @@ import { useTranslation } from 'react-i18next'
 import { PageTitle } from '../../ui/page-title'
 import { Section } from '../../ui/section'
 
-const TOPICS = ['begin', 'files', 'ssh', 'images', 'jobs', 'queue', 'gpus', 'trouble'] as const
+const TOPICS = [
+  'begin',
+  'files',
+  'apps',
+  'tensorboard',
+  'ssh',
+  'images',
+  'jobs',
+  'queue',
+  'line',
+  'gpus',
+  'secrets',
+  'trouble',
+] as const
 
 /** What one has to know to work here, without leaving the site. */
 export function HelpPage() {
