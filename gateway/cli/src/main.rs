@@ -9,6 +9,8 @@ mod attach;
 mod browser;
 mod commands;
 mod config;
+#[cfg(test)]
+mod docs_tests;
 mod failure;
 mod output;
 mod size;

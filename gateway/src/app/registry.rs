@@ -43,7 +43,9 @@ pub(crate) enum Refused {
     NoAnswer(#[from] NoAnswer),
     #[error("the manifest cannot be read: {0}")]
     BadManifest(String),
-    #[error("your images are below `{yours}`: push to `{yours}/NAME:TAG`")]
+    #[error(
+        "your images are below `{yours}`: push to `{yours}/NAME:TAG`, and `berth image share NAME:TAG group` lets your group use it"
+    )]
     NotYours { yours: String },
     #[error("an image of that name is being saved or deleted; try again when that is done")]
     Busy,
