@@ -2,20 +2,21 @@
 
 use std::{borrow::Cow, path::Path};
 
-use gateway_api::{ImageId, InstanceId, JobId};
+use gateway_api::{ImageId, InstanceId, JobId, words::Language};
 use sqlx::{
     Row as _, SqlitePool,
     migrate::Migrator,
     sqlite::{SqliteConnectOptions, SqlitePoolOptions},
 };
 
-use super::Store;
+use super::{InstanceRow, QuotaOwner, Store, User, Whose};
 
 const INSTANCE: &str = "ins_0190f2c3a1b27cc09d3e5f60718293a4";
 const IMAGE: &str = "img_0190f2c3a1b27cc09d3e5f60718293a4";
 const JOB: &str = "job_0190f2c3a1b27cc09d3e5f60718293a4";
 
 /// What each version added, filled as that version filled it. A row stays in the store through all later versions.
+#[expect(clippy::too_many_lines, reason = "one for each version")]
 fn rows(version: i64) -> &'static str {
     match version {
         1 => {
@@ -91,6 +92,33 @@ fn rows(version: i64) -> &'static str {
         10 => "update images set packages = '{}', frozen_ms = 12;",
         12 => "insert into site values (1, 'The lab', 0, 1);",
         14 => "insert into secrets values (1, 7, 'HF_TOKEN', null, null, x'01', 1000);",
+        15 => {
+            r#"
+            insert into images (id, user_id, repository, name, tag, message, parent, exclude, share, stop, state, phase,
+                                settled, created_at, wanted_bytes, kept_until)
+            values ('img_0190f2c3a1b27cc09d3e5f60718293a5', 7, 'alice/train', 'train', '2', '', 'python:3.12', '[]', 'me',
+                    0, '{"state":"failed","failure":"disk_full","message":"full"}', 'failed', 1, 1000, 3, 2000);
+            insert into image_blobs values ('img_0190f2c3a1b27cc09d3e5f60718293a4', 'sha256:01', 20);
+            insert into uploads values (7, 'sha256:02', 300, 1000);
+            "#
+        }
+        18 => {
+            r"
+            update instances set cluster = 'annex', pool = 'dev';
+            update jobs set cluster = 'annex';
+            update images set cluster = 'annex';
+            "
+        }
+        21 => r#"update instances set status = '{"state":"pulling","done_bytes":0}';"#,
+        22 => {
+            r#"
+            insert into instances (id, user_id, name, slug, spec, goal, generation, status, created_at)
+            select 'ins_0190f2c3a1b27cc09d3e5f60718293a6', 7, 'Rests', 'rests', spec, 'stopped', 1, '{"state":"stopped"}',
+                   4000
+            from instances where slug = 'train-1';
+            "#
+        }
+        23 => "update users set language = 'zh-CN' where id = 7;",
         _ => "",
     }
 }
@@ -181,6 +209,31 @@ async fn assert_readable(store: &Store, version: i64) {
     }
     if version >= 12 {
         assert_eq!(store.site().await.unwrap().name, "The lab");
+    }
+    if version >= 14 {
+        assert_eq!(store.secrets_of(Some(alice.id)).await.unwrap().len(), 1);
+    }
+    assert_newer_readable(store, version, &alice, &instance).await;
+}
+
+async fn assert_newer_readable(store: &Store, version: i64, alice: &User, instance: &InstanceRow) {
+    if version >= 5 {
+        // What a blob takes that was there before anybody counted, and what came after.
+        let room = store.image_room(QuotaOwner::User(alice.id), None).await.unwrap();
+        assert_eq!(room.used, if version >= 15 { 1 + 20 + 300 } else { 1 }, "from {version}");
+    }
+    if version >= 15 {
+        assert_eq!(store.images_kept_too_long().await.unwrap().len(), 1);
+    }
+    let (cluster, pool) = if version >= 18 { ("annex", Some("dev")) } else { ("default", None) };
+    assert_eq!((instance.cluster.as_str(), instance.pool.as_deref()), (cluster, pool), "from {version}");
+    if version >= 21 {
+        assert_eq!(instance.start_times.keys().collect::<Vec<_>>(), ["pulling"]);
+    }
+    let shown = store.shown_instances(Whose::User(alice.id), None, None).await.unwrap();
+    assert_eq!(shown.len(), if version >= 22 { 2 } else { 1 }, "from {version}");
+    if version >= 23 {
+        assert_eq!(alice.language, Some(Language::Chinese));
     }
 }
 
