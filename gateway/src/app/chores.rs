@@ -6,7 +6,7 @@ use std::{net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
 use gateway_api::{Status, UserName, audit::AuditResult};
 use jiff::{SignedDuration, Timestamp};
 
-use super::App;
+use super::{App, saved::full_name};
 use crate::{
     auth::live,
     error::{Error, chain},
@@ -33,7 +33,8 @@ impl App {
         }
     }
 
-    /// Gives up all whose time is over at `now`: their instances are deleted, their name is free. Their files stay.
+    /// Gives up all whose time is over at `now`: their instances, secrets and images are deleted, their name is free.
+    /// Their files stay.
     pub(crate) async fn purge_removed(&self, now: Timestamp) -> Result<(), Error> {
         let then = now.saturating_sub(self.keep_removed()).unwrap_or(Timestamp::MIN);
         for user in self.store.users_removed_before(then).await? {
@@ -41,6 +42,19 @@ impl App {
             if self.store.purge_user(user.id, &Status::DELETING, &line).await? {
                 tracing::info!(user = %user.name, home = %user.home, "a removed user was given up; the files stay");
                 self.clusters.wake();
+            }
+        }
+        self.delete_images_of_nobody().await
+    }
+
+    /// Deletes the images of users who were given up. What an instance or a job is made from waits until it is not; the
+    /// platform's list is the admins'.
+    async fn delete_images_of_nobody(&self) -> Result<(), Error> {
+        for row in self.store.images_of_nobody().await? {
+            let line = Line::by_system("image.delete", row.id.as_str()).with("name", full_name(&row));
+            if self.store.delete_image(&row.id, &line).await? {
+                tracing::info!(image = full_name(&row), "an image of a user who was given up goes");
+                self.wake_images.notify_one();
             }
         }
         Ok(())

@@ -2,13 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use gateway_api::{Status, session::Role, token::Scope};
+use gateway_api::{InstanceId, Status, session::Role, token::Scope};
 use http::Method;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 
 use super::testing::{PASSWORD, Reply, Site};
-use crate::{auth::token::Token, store::GroupId};
+use crate::{
+    auth::token::Token,
+    store::{GroupId, ImageChange, Line},
+};
 
 fn running() -> Status {
     Status::Running { since: jiff::Timestamp::now() }
@@ -294,6 +297,59 @@ async fn a_user_is_removed_restored_and_at_last_given_up() {
         "user.add",
     ];
     assert_eq!(acts, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_a_user_go_their_secrets_and_the_images_that_nobody_needs() {
+    let site = Site::open_with("[gateway]\nregistry = \"127.0.0.1:1\"").await;
+    let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
+    let mut images = Vec::new();
+    for name in ["alice", "bob", "carol"] {
+        site.user(name, Role::User, GroupId::DEFAULT).await;
+        let instance = site.instance(name, "train", &running()).await;
+        images.push(site.image(name, instance.as_str()).await);
+        site.secret(name).await;
+    }
+    let call = async |method: Method, path: &str, body: Option<Value>| {
+        site.ask(&method, path, Some(&admin), body.as_ref()).await
+    };
+    let (listed, line) =
+        (ImageChange { platform: Some(true), ..ImageChange::default() }, Line::by_system("test", ""));
+    site.app.store.change_image(&images[1], &listed, &line).await.unwrap();
+    let others =
+        json!({"name": "other", "cpus": 1, "memory_bytes": 1 << 30, "image": "127.0.0.1:1/carol/train:1"});
+    let made = call(Method::POST, "/api/v1/instances", Some(others)).await;
+    assert_eq!(made.status, 201, "{}", made.json());
+
+    let mut gone = Vec::new();
+    for name in ["alice", "bob", "carol"] {
+        gone.push(site.app.store.user_by_name(&name.parse().unwrap()).await.unwrap().unwrap().id);
+        assert_eq!(call(Method::DELETE, &format!("/api/v1/users/{name}"), None).await.status, 202);
+    }
+    let later = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(31 * 24);
+    let states = async || {
+        site.app.purge_removed(later).await.unwrap();
+        let mut states = Vec::new();
+        for image in &images {
+            states.push(site.app.store.image(image).await.unwrap().unwrap().state.word());
+        }
+        states
+    };
+    assert_eq!(
+        states().await,
+        ["deleting", "ready", "ready"],
+        "one nobody needs, one of the platform, one in use"
+    );
+    for user in gone {
+        assert!(site.app.store.secrets_of(Some(user)).await.unwrap().is_empty());
+    }
+    assert_eq!(site.app.store.secrets_of(None).await.unwrap().len(), 1, "the site's stay");
+    // Once the last instance of it is gone, it goes as well.
+    assert_eq!(call(Method::DELETE, "/api/v1/instances/other", None).await.status, 202);
+    let id: InstanceId = made.json()["id"].as_str().unwrap().parse().unwrap();
+    let row = site.app.store.instance(&id).await.unwrap().unwrap();
+    assert!(site.app.store.forget_instance(&id, row.generation).await.unwrap());
+    assert_eq!(states().await, ["deleting", "ready", "deleting"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -250,6 +250,16 @@ impl Store {
         rows.iter().map(image).collect()
     }
 
+    /// Those of users who were given up, but for what is on the platform's list.
+    pub(crate) async fn images_of_nobody(&self) -> Result<Vec<ImageRow>, StoreError> {
+        let rows = sqlx::query(select!(
+            "where users.purged_at is not null and not platform and phase <> 'deleting' order by images.id"
+        ))
+        .fetch_all(&self.pool)
+        .await?;
+        rows.iter().map(image).collect()
+    }
+
     /// Those about which something is still to be done.
     pub(crate) async fn unsettled_images(&self) -> Result<Vec<ImageRow>, StoreError> {
         let rows = sqlx::query(select!("where settled = 0 order by images.id")).fetch_all(&self.pool).await?;

@@ -292,7 +292,7 @@ impl Store {
         self.audited(restore, line).await
     }
 
-    /// Gives up a removed user: their instances are to be deleted, their name is free, their files stay.
+    /// Gives up a removed user: their instances are to be deleted, their secrets are, their name is free, their files stay.
     pub(crate) async fn purge_user(
         &self,
         user: UserId,
@@ -316,6 +316,7 @@ impl Store {
             .await?;
         // Whoever comes back under another name brings the same key.
         sqlx::query("delete from ssh_keys where user_id = ?").bind(user.0).execute(&mut *change).await?;
+        sqlx::query("delete from secrets where user_id = ?").bind(user.0).execute(&mut *change).await?;
         sqlx::query(
             "update instances set goal = 'deleted', generation = generation + 1, status = ?
              where user_id = ? and goal <> 'deleted'",
