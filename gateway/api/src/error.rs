@@ -88,6 +88,12 @@ pub enum Code {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
+    NotANumber,
+    NotAWholeNumber,
+    NotText,
+    NotYesOrNo,
+    NotAList,
+    NotAnObject,
     Negative,
     CpusTooFew,
     MemoryTooSmall,
@@ -176,7 +182,13 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 82] = [
+    pub const ALL: [Self; 88] = [
+        Self::NotANumber,
+        Self::NotAWholeNumber,
+        Self::NotText,
+        Self::NotYesOrNo,
+        Self::NotAList,
+        Self::NotAnObject,
         Self::Negative,
         Self::CpusTooFew,
         Self::MemoryTooSmall,
@@ -267,8 +279,15 @@ impl Reason {
     }
 
     /// The sentence in English.
+    #[expect(clippy::too_many_lines, reason = "one for each")]
     pub fn sentence(self) -> &'static str {
         match self {
+            Self::NotANumber => "it must be a number",
+            Self::NotAWholeNumber => "it must be a whole number",
+            Self::NotText => "it must be a text",
+            Self::NotYesOrNo => "it must be `true` or `false`",
+            Self::NotAList => "it must be a list",
+            Self::NotAnObject => "it must be an object with named fields",
             Self::Negative => "it must not be negative",
             Self::CpusTooFew => "it must be at least 0.01",
             Self::MemoryTooSmall => "it must be at least 64 MiB",

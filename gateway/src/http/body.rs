@@ -84,7 +84,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Ask<T> {
     }
 }
 
-/// The sentence for a mistake. Two that people make often have one of their own.
+/// The sentence for a mistake. Those that people make often have one of their own, in their language.
 fn mistake(why: &str, pointer: Option<String>) -> Error {
     if let Some((field, _)) = why.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
         let field: String = field.chars().filter(|letter| !letter.is_control()).take(64).collect();
@@ -98,7 +98,24 @@ fn mistake(why: &str, pointer: Option<String>) -> Error {
         Some(pointer) if why.starts_with("invalid value: integer `-") => {
             Error::unfit(&pointer[1..], Reason::Negative)
         }
+        Some(pointer) if let Some(reason) = expected(why) => Error::unfit(&pointer[1..], reason),
         pointer => bad(why, pointer),
+    }
+}
+
+/// What a value of the wrong type should have been, as serde puts it: `invalid type: string "two", expected f64 at line 1 …`.
+fn expected(why: &str) -> Option<Reason> {
+    let (_, rest) = why.strip_prefix("invalid type: ")?.rsplit_once(", expected ")?;
+    let wanted = rest.split_once(" at line ").map_or(rest, |(wanted, _)| wanted);
+    match wanted {
+        "f32" | "f64" => Some(Reason::NotANumber),
+        "u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64" => Some(Reason::NotAWholeNumber),
+        "a string" => Some(Reason::NotText),
+        "a boolean" => Some(Reason::NotYesOrNo),
+        "a sequence" => Some(Reason::NotAList),
+        "a map" => Some(Reason::NotAnObject),
+        wanted if wanted.starts_with("struct ") => Some(Reason::NotAnObject),
+        _ => None,
     }
 }
 
@@ -138,8 +155,26 @@ mod tests {
     #[test]
     fn a_wrong_body_says_where() {
         let wrong = |body: &str| parse::<CreateInstance>(body.as_bytes()).unwrap_err().problem();
-        let problem = wrong(r#"{"name":"a","cpus":"two","memory_bytes":1}"#);
-        assert_eq!(problem.pointer.as_deref(), Some("/cpus"));
+        for (body, pointer, reason) in [
+            (r#"{"name":"a","cpus":"two","memory_bytes":1}"#, "/cpus", Reason::NotANumber),
+            (r#"{"name":"a","cpus":1,"memory_bytes":1.5}"#, "/memory_bytes", Reason::NotAWholeNumber),
+            (r#"{"name":7,"cpus":1,"memory_bytes":1}"#, "/name", Reason::NotText),
+            (
+                r#"{"name":"a","cpus":1,"memory_bytes":1,"auto_start":"yes"}"#,
+                "/auto_start",
+                Reason::NotYesOrNo,
+            ),
+            (
+                r#"{"name":"a","cpus":1,"memory_bytes":1,"command":", expected f64"}"#,
+                "/command",
+                Reason::NotAList,
+            ),
+            (r#"{"name":"a","cpus":1,"memory_bytes":1,"env":[]}"#, "/env", Reason::NotAnObject),
+        ] {
+            let problem = wrong(body);
+            assert_eq!((problem.code, problem.pointer.as_deref()), (Code::BadValue, Some(pointer)), "{body}");
+            assert!(problem.message.contains(reason.sentence()), "{body}: {}", problem.message);
+        }
         let problem = wrong(r#"{"name":"a","cpu":2}"#);
         assert_eq!((problem.code, problem.pointer.as_deref()), (Code::UnknownField, Some("/cpu")));
         let problem = wrong(r#"{"name":"a","cpus":1,"memory_bytes":-1}"#);

@@ -226,6 +226,12 @@ fn connections(what: &str) -> &'static str {
 fn reason(word: &str) -> Option<&'static str> {
     let reason: Reason = serde_json::from_value(word.into()).ok()?;
     Some(match reason {
+        Reason::NotANumber => "必须是数字",
+        Reason::NotAWholeNumber => "必须是整数",
+        Reason::NotText => "必须是文本",
+        Reason::NotYesOrNo => "必须是 `true` 或 `false`",
+        Reason::NotAList => "必须是列表",
+        Reason::NotAnObject => "必须是由字段组成的对象",
         Reason::Negative => "不能为负数",
         Reason::CpusTooFew => "至少为 0.01",
         Reason::MemoryTooSmall => "至少为 64 MiB",
