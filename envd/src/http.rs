@@ -21,7 +21,7 @@ use axum::{
 };
 use envd_api::control::{
     Counted, EngineState, FindImage, Finding, HEARTBEAT, LOG_RECORD_MAX, LocalImage, LogHead, Mounted,
-    NodeReport, PUT_MAX, PutInstance, Refused, Report, Stale, WatchEvent,
+    NodeReport, PUT_MAX, PutInstance, Refused, Report, Stale, Syscalls, WatchEvent,
 };
 use futures_util::{Stream, StreamExt, stream};
 use gateway_api::InstanceId;
@@ -227,11 +227,11 @@ async fn machine<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<NodeRepor
     // Also without an engine there is a machine.
     let engine = node.world.board.engine();
     let found = if engine == EngineState::Ready { node.world.runtime.machine().await.ok() } else { None };
-    let Machine { name, cpus, memory_bytes } = found.unwrap_or_else(kernel_machine);
+    let Machine { name, cpus, memory_bytes, syscalls } = found.unwrap_or_else(kernel_machine);
     let (tenants, disk) = (node.world.runtime.tenants(), node.world.runtime.disk_limit());
     let cards = node.world.cards.known();
     let gpus = u32::try_from(cards.len()).unwrap_or(u32::MAX);
-    Json(NodeReport { name, cpus, memory_bytes, gpus, cards, engine, tenants, disk })
+    Json(NodeReport { name, cpus, memory_bytes, gpus, cards, engine, tenants, syscalls, disk })
 }
 
 async fn counts<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<Vec<Counted>> {
@@ -245,6 +245,7 @@ fn kernel_machine() -> Machine {
         name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         cpus: std::thread::available_parallelism().map_or(1, usize::from) as f64,
         memory_bytes: memory.totalram * u64::from(memory.mem_unit),
+        syscalls: Syscalls::Unknown,
     }
 }
 

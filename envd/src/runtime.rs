@@ -8,7 +8,7 @@ pub(crate) mod docker;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use bytes::Bytes;
-use envd_api::control::{Counts, Failure, InstanceSpec, LocalImage, RegistryLogin, Takes, Tenants};
+use envd_api::control::{Counts, Failure, InstanceSpec, LocalImage, RegistryLogin, Syscalls, Takes, Tenants};
 use futures_util::Stream;
 use gateway_api::{InstanceId, node::DiskLimit};
 use jiff::Timestamp;
@@ -314,6 +314,7 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) cpus: f64,
     pub(crate) memory_bytes: u64,
+    pub(crate) syscalls: Syscalls,
 }
 
 /// Why a runtime did not do what it was told.

@@ -4,23 +4,29 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::{Arc, PoisonError, RwLock},
+    time::Duration,
 };
 
 use envd_api::{
     client::EnvdClient,
-    control::{EngineState, NodeReport, Takes, Tenants},
+    control::{EngineState, LocalImage, NodeReport, Syscalls, Takes, Tenants},
 };
 use gateway_api::{
     InstanceId,
     instance::{HeldUp, HeldUpReason, Status, WaitReason},
 };
 use jiff::Timestamp;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::timeout};
 
-use crate::{config::ClusterSetting, error::Error};
+use crate::{
+    config::ClusterSetting,
+    error::{Error, chain},
+};
 
 /// The cluster of a site that lists none, and of what was there before a site had several.
 pub(crate) const DEFAULT: &str = "default";
+/// How long people wait for a list of the engine's images. An engine that hangs would hold them up for much longer.
+const IMAGES_ANSWER: Duration = Duration::from_secs(2);
 
 /// All clusters of the site, in the order of its settings. What names none goes to the first.
 #[derive(Debug)]
@@ -47,6 +53,8 @@ struct Known {
     node: Option<NodeReport>,
     /// Instances of which it has a container and the store has no row.
     unknown: BTreeMap<InstanceId, Unknown>,
+    /// The platform's images that it had when it last said so.
+    images: Vec<LocalImage>,
 }
 
 /// A container that the store does not know. Nobody touches it, so what it takes is not there for others.
@@ -124,7 +132,12 @@ impl Cluster {
             name: name.to_owned(),
             envd: EnvdClient::new(data.join("envd.sock")),
             wake: Notify::new(),
-            known: RwLock::new(Known { health: Health::New, node: None, unknown: BTreeMap::new() }),
+            known: RwLock::new(Known {
+                health: Health::New,
+                node: None,
+                unknown: BTreeMap::new(),
+                images: Vec::new(),
+            }),
         }
     }
 
@@ -164,6 +177,29 @@ impl Cluster {
         known.unknown.retain(|id, _| there(id));
     }
 
+    /// The platform's images on it, unless nobody answers that at once.
+    pub(crate) async fn images(&self) -> Option<Vec<LocalImage>> {
+        match self.health() {
+            Health::ClusterUnreachable { .. } | Health::EngineUnreachable { .. } => return None,
+            Health::New | Health::Ready => {}
+        }
+        let failed = match timeout(IMAGES_ANSWER, self.envd.images()).await {
+            Ok(Ok(images)) => {
+                self.known.write().unwrap_or_else(PoisonError::into_inner).images.clone_from(&images);
+                return Some(images);
+            }
+            Ok(Err(error)) => chain(&error),
+            Err(_) => format!("no answer within {} s", IMAGES_ANSWER.as_secs()),
+        };
+        tracing::warn!(cluster = self.name, error = failed, "the images of the engine are not listed");
+        None
+    }
+
+    /// The platform's images on it, as it last said.
+    pub(crate) fn last_images(&self) -> Vec<LocalImage> {
+        self.known().images
+    }
+
     pub(crate) fn health(&self) -> Health {
         self.known().health
     }
@@ -195,6 +231,14 @@ impl Cluster {
         match self.known().node?.tenants {
             Tenants::NotApart { message } => Some(message),
             Tenants::Apart | Tenants::Unknown => None,
+        }
+    }
+
+    /// Why instances can reach more of the kernel than they need, if they can.
+    pub(crate) fn syscalls_trouble(&self) -> Option<String> {
+        match self.known().node?.syscalls {
+            Syscalls::Unfiltered => Some("the engine does not filter system calls (seccomp)".to_owned()),
+            Syscalls::Filtered | Syscalls::Unknown => None,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use gateway_api::{
@@ -12,13 +12,17 @@ use gateway_api::{
     node::NodeState,
 };
 use tests::{
-    LIMIT, OrFail as _, Setup, World,
+    LIMIT, OrFail as _, Registry, Setup, World,
     engine::{self, PrivateEngine, Valve},
     wait_until, wait_until_agreed, wanted,
 };
 
+use crate::saving::Site;
+
 /// How long a slow engine takes for each request: well within what envd waits for an answer.
 const SLOW: Duration = Duration::from_secs(2);
+/// The longest that a list may take while the engine hangs, of which envd itself hears much later.
+const LISTED: Duration = Duration::from_secs(6);
 
 fn on_engine(socket: PathBuf, image: Option<&str>) -> Setup {
     let config = image.map(|image| format!("[gateway]\ndefault_image = \"{image}\"\n")).unwrap_or_default();
@@ -166,6 +170,37 @@ async fn an_engine_that_hangs_or_talks_nonsense_is_waited_for() {
     })
     .await;
     assert_eq!(world.berth(&["exec", "late", "--", "echo", "here"]).await.succeeded(), "here\n");
+}
+
+#[tokio::test]
+async fn images_are_listed_whoever_is_away() {
+    let valve = Valve::new(Path::new(engine::SOCKET));
+    let registry = Registry::start().await;
+    let mut site = Site::start_as(registry, on_engine(valve.socket(), None)).await;
+    site.instance("train").await;
+    let saved = site.save(&["train", "1"]).await;
+    let before = site.world.client().images().await.or_fail("list images");
+    assert!(before.contains(&saved) && before.iter().any(|image| image.default), "{before:?}");
+
+    valve.hang();
+    let asked = Instant::now();
+    assert_eq!(site.world.client().images().await.or_fail("list images"), before);
+    assert!(asked.elapsed() < LISTED, "{:?}", asked.elapsed());
+    wait_until_unwell(&site.world).await;
+    assert_eq!(site.world.client().images().await.or_fail("list images"), before);
+
+    site.world.kill_envd();
+    wait_until_unwell(&site.world).await;
+    assert_eq!(site.world.client().images().await.or_fail("list images"), before);
+    // A gateway that has never heard what the engine has knows what people have saved.
+    site.world.kill_gateway();
+    site.world.start_gateway().await;
+    let listed = site.world.client().images().await.or_fail("list images");
+    assert_eq!(listed.iter().map(|image| &image.saved).collect::<Vec<_>>(), [&saved.saved]);
+
+    valve.open();
+    site.world.start_envd().await;
+    site.world.wait_for_cluster().await;
 }
 
 #[tokio::test]

@@ -312,6 +312,8 @@ pub struct NodeReport {
     #[serde(default)]
     pub tenants: Tenants,
     #[serde(default)]
+    pub syscalls: Syscalls,
+    #[serde(default)]
     pub disk: DiskLimit,
 }
 
@@ -366,6 +368,17 @@ pub enum Tenants {
     NotApart {
         message: String,
     },
+}
+
+/// Whether the engine refuses containers the system calls that only an attack on the kernel needs (seccomp).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Syscalls {
+    /// Nothing is known yet.
+    #[default]
+    Unknown,
+    Filtered,
+    Unfiltered,
 }
 
 /// The most bytes in one log record.

@@ -30,7 +30,7 @@ use bollard::{
     },
 };
 use bytes::Bytes;
-use envd_api::control::{Counts, LocalImage, RegistryLogin, Tenants};
+use envd_api::control::{Counts, LocalImage, RegistryLogin, Syscalls, Tenants};
 use futures_util::{Stream, StreamExt};
 use gateway_api::{
     InstanceId,
@@ -408,6 +408,7 @@ impl Runtime for Docker {
             name: info.name.unwrap_or_default(),
             cpus: info.ncpu.unwrap_or(0) as f64,
             memory_bytes: info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0),
+            syscalls: syscalls(&info.security_options.unwrap_or_default()),
         })
     }
 
@@ -489,10 +490,36 @@ impl Docker {
     }
 }
 
+/// What the engine does for containers that ask for nothing else, as ours do: `name=seccomp,profile=default`.
+fn syscalls(options: &[String]) -> Syscalls {
+    let filter = options.iter().find(|option| option.split(',').any(|part| part == "name=seccomp"));
+    let unconfined = |option: &String| option.split(',').any(|part| part == "profile=unconfined");
+    if filter.is_some_and(|option| !unconfined(option)) { Syscalls::Filtered } else { Syscalls::Unfiltered }
+}
+
 /// The instance that an event is about.
 fn instance_of(event: &EventMessage) -> Option<InstanceId> {
     if event.typ != Some(EventMessageTypeEnum::CONTAINER) {
         return None;
     }
     event.actor.as_ref()?.attributes.as_ref()?.get(LABEL_INSTANCE)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_says_whether_it_filters_system_calls() {
+        let check = |options: &[&str], expected: Syscalls| {
+            let options: Vec<_> = options.iter().map(|&option| option.to_owned()).collect();
+            assert_eq!(syscalls(&options), expected, "{options:?}");
+        };
+        check(&["name=apparmor", "name=seccomp,profile=default"], Syscalls::Filtered);
+        check(&["name=seccomp,profile=builtin", "name=cgroupns"], Syscalls::Filtered);
+        check(&["name=seccomp,profile=/etc/docker/seccomp.json"], Syscalls::Filtered);
+        check(&["name=seccomp,profile=unconfined"], Syscalls::Unfiltered);
+        check(&["name=apparmor"], Syscalls::Unfiltered);
+        check(&[], Syscalls::Unfiltered);
+    }
 }

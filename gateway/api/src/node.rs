@@ -27,6 +27,19 @@ pub struct Node {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub unknown: Vec<InstanceId>,
+    /// For admins: what makes it less safe than it should be, although it runs instances.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<NodeWarning>,
+}
+
+/// What is to be mended about a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeWarning {
+    /// Instances of one user can reach those of others over the network.
+    TenantsNotApart,
+    /// The engine's default is no seccomp profile.
+    SyscallsNotFiltered,
 }
 
 /// A graphics processor, and who has it.

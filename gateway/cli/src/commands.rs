@@ -13,6 +13,7 @@ pub(crate) mod lifecycle;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logs;
+pub(crate) mod nodes;
 pub(crate) mod open;
 pub(crate) mod people;
 pub(crate) mod quota;
@@ -71,8 +72,8 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Save(arguments) => images::save(arguments, &session()?).await,
         Command::Images(arguments) => images::images(&arguments, &session()?).await,
         Command::Image(command) => images::image(command, &session()?).await,
-        Command::Nodes(arguments) => list::nodes(&arguments, &session()?).await,
-        Command::Gpus(arguments) => list::gpus(&arguments, &session()?).await,
+        Command::Nodes(arguments) => nodes::nodes(&arguments, &session()?).await,
+        Command::Gpus(arguments) => nodes::gpus(&arguments, &session()?).await,
         Command::Usage(arguments) => usage::usage(&arguments, &session()?).await,
         Command::Doctor(arguments) => doctor::doctor(&arguments, words).await,
         Command::User(command) => people::user(command, &session()?).await,

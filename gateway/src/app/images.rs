@@ -6,7 +6,7 @@ use envd_api::control::{EngineState, LocalImage};
 use futures_util::future::join_all;
 use gateway_api::{
     image::Image,
-    node::{Node, NodeState},
+    node::{Node, NodeState, NodeWarning},
 };
 
 use super::{App, instances::same_image};
@@ -21,7 +21,7 @@ impl App {
     pub(crate) async fn images(&self, caller: &Caller) -> Result<Vec<Image>, Error> {
         let mut images: Vec<_> = self
             .local_images()
-            .await?
+            .await
             .into_iter()
             .map(|image| Image {
                 default: same_image(&image.reference, &self.config.default_image),
@@ -36,23 +36,18 @@ impl App {
         Ok(images)
     }
 
-    /// What any of the clusters has, each image once; those that do not answer are left out as long as one does.
-    async fn local_images(&self) -> Result<Vec<LocalImage>, Error> {
-        let (mut all, mut answered, mut failed) = (Vec::<LocalImage>::new(), false, None);
-        for found in join_all(self.clusters.iter().map(|cluster| cluster.envd.images())).await {
-            match found {
-                Ok(images) => {
-                    answered = true;
-                    let known: HashSet<_> = all.iter().map(|image| image.reference.clone()).collect();
-                    all.extend(images.into_iter().filter(|image| !known.contains(&image.reference)));
-                }
-                Err(error) => failed = Some(error),
-            }
+    /// What any of the clusters has, each image once; of those that do not answer, what they had when they last did.
+    async fn local_images(&self) -> Vec<LocalImage> {
+        let mut all = Vec::<LocalImage>::new();
+        let asked = self.clusters.iter().map(async |cluster| match cluster.images().await {
+            Some(images) => images,
+            None => cluster.last_images(),
+        });
+        for images in join_all(asked).await {
+            let known: HashSet<_> = all.iter().map(|image| image.reference.clone()).collect();
+            all.extend(images.into_iter().filter(|image| !known.contains(&image.reference)));
         }
-        match failed {
-            Some(error) if !answered => Err(Error::ClusterUnreachable(error.into())),
-            Some(_) | None => Ok(all),
-        }
+        all
     }
 
     /// The machines, as last reported.
@@ -71,7 +66,11 @@ impl App {
             EngineState::Ready => None,
             EngineState::Unreachable { message } => Some(message),
         };
-        let unknown = policy::administer(caller).map(|()| cluster.unknown().into_keys().collect());
+        let admin = policy::administer(caller).is_ok();
+        let warnings = [
+            cluster.tenants_trouble().map(|_| NodeWarning::TenantsNotApart),
+            cluster.syscalls_trouble().map(|_| NodeWarning::SyscallsNotFiltered),
+        ];
         Some(Node {
             name: node.name,
             cluster: cluster.name.clone(),
@@ -84,7 +83,8 @@ impl App {
             memory_bytes: node.memory_bytes,
             gpus: node.gpus,
             disk_limit: node.disk,
-            unknown: unknown.unwrap_or_default(),
+            unknown: if admin { cluster.unknown().into_keys().collect() } else { Vec::new() },
+            warnings: warnings.into_iter().flatten().filter(|_| admin).collect(),
         })
     }
 }

@@ -366,12 +366,12 @@ impl App {
         if !is_own || image.contains('@') {
             return Ok(());
         }
-        match cluster.envd.images().await {
-            Ok(images) if !images.iter().any(|local| same_image(&local.reference, image)) => {
+        match cluster.images().await {
+            Some(images) if !images.iter().any(|local| same_image(&local.reference, image)) => {
                 Err(Error::NoImage { reference: image.to_owned(), reason: Reason::ImageNotOnThisMachine })
             }
             // When the cluster does not answer, the instance waits for it and is checked there.
-            Ok(_) | Err(_) => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 }

@@ -187,6 +187,7 @@ impl App {
             PartHealth::new("cluster", trouble(Cluster::cluster_trouble)),
             PartHealth::new("engine", trouble(Cluster::engine_trouble)),
             PartHealth::new("tenants", trouble(Cluster::tenants_trouble)),
+            PartHealth::new("syscalls", trouble(Cluster::syscalls_trouble)),
             PartHealth::new("disk", disk(&self.config.data)),
         ];
         if let Some(node) = self.clusters.first().node() {

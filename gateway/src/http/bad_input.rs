@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use envd_api::control::{EngineState, NodeReport, Tenants};
+use envd_api::control::{EngineState, NodeReport, Syscalls, Tenants};
 use gateway_api::{Code, Problem, Status, node::DiskLimit, session::Role};
 use http::Method;
 use serde_json::{Value, json};
@@ -67,6 +67,7 @@ async fn every_mistake_has_its_own_sentence_code_pointer_and_hint() {
         cards: Vec::new(),
         engine: EngineState::Ready,
         tenants: Tenants::Apart,
+        syscalls: Syscalls::Filtered,
         disk: DiskLimit::Polled,
     });
     let token = site.user("alice", Role::User, GroupId::DEFAULT).await;

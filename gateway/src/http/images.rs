@@ -19,9 +19,8 @@ use super::{
 use crate::{app::App, error::Error};
 
 #[utoipa::path(get, path = "/images", operation_id = "list_images", responses(
-    (status = 200, body = Page<Image>),
+    (status = 200, body = Page<Image>, description = "also while the engine is away: the platform's are those that it had"),
     (status = 401, body = Problem),
-    (status = 503, body = Problem, description = "`cluster_unreachable`"),
 ))]
 pub(super) async fn images(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Page<Image>>, Error> {
     Ok(Json(Page { items: app.images(&caller).await? }))

@@ -353,6 +353,33 @@ async fn with_a_user_go_their_secrets_and_the_images_that_nobody_needs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_engine_that_does_not_filter_system_calls_is_told_to_admins() {
+    let site = Site::open().await;
+    let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;
+    let alice = site.user("alice", Role::User, GroupId::DEFAULT).await;
+    let report = |syscalls: &str| {
+        let report = json!({
+            "name": "node", "cpus": 2.0, "memory_bytes": 1, "gpus": 0, "engine": {"state": "ready"}, "syscalls": syscalls,
+        });
+        site.app.clusters.first().note_node(serde_json::from_value(report).unwrap());
+    };
+    let seen = async |token: &Token| {
+        let health = site.ask(&Method::GET, "/healthz", None, None).await.json();
+        let parts = health["parts"].as_array().unwrap();
+        let part = parts.iter().find(|part| part["name"] == "syscalls").unwrap()["ok"].clone();
+        let nodes = site.ask(&Method::GET, "/api/v1/nodes", Some(token), None).await.json();
+        (part, nodes["items"][0]["warnings"].clone())
+    };
+    report("unfiltered");
+    assert_eq!(seen(&admin).await, (json!(false), json!(["syscalls_not_filtered"])));
+    assert_eq!(seen(&alice).await, (json!(false), Value::Null));
+    for fine in ["filtered", "unknown"] {
+        report(fine);
+        assert_eq!(seen(&admin).await, (json!(true), Value::Null), "{fine}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refusals_are_in_the_audit_log() {
     let site = Site::open().await;
     let admin = site.user("root", Role::Admin, GroupId::DEFAULT).await;

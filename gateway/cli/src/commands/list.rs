@@ -1,10 +1,7 @@
-//! `berth ls`, `show`, `nodes`, `gpus`: what there is.
+//! `berth ls` and `show`: what there is.
 
 use clap::Args;
-use gateway_api::{
-    Code, Instance,
-    node::{Gpu, Node, NodeState},
-};
+use gateway_api::{Code, Instance};
 use jiff::Timestamp;
 
 use super::Session;
@@ -101,36 +98,6 @@ pub(crate) async fn show(arguments: &Show, session: &Session) -> anyhow::Result<
     Ok(Status::DONE)
 }
 
-pub(crate) async fn nodes(arguments: &Json, session: &Session) -> anyhow::Result<Status> {
-    let nodes = session.client.nodes().await?;
-    if arguments.json {
-        output::json(&nodes)?;
-    } else {
-        output::data(&node_table(&nodes, session.words))?;
-        // An older gateway has none, and whoever may see machines need not have a quota.
-        let shares = session.client.own_quota().await.map(|own| own.shares).unwrap_or_default();
-        if let Some(table) = super::quota::shares(&shares, session.words) {
-            output::data(&format!("\n{table}"))?;
-        }
-        for instance in nodes.iter().flat_map(|node| &node.unknown) {
-            output::say(&session.words.unknown_container(instance.as_str()));
-        }
-    }
-    Ok(Status::DONE)
-}
-
-pub(crate) async fn gpus(arguments: &Json, session: &Session) -> anyhow::Result<Status> {
-    let gpus = session.client.gpus().await?;
-    if arguments.json {
-        output::json(&gpus)?;
-    } else if gpus.is_empty() {
-        output::say(session.words.no_gpus());
-    } else {
-        output::data(&gpu_table(&gpus, session.words, Timestamp::now()))?;
-    }
-    Ok(Status::DONE)
-}
-
 fn instance_table(instances: &[Instance], words: Words, now: Timestamp) -> String {
     let titles =
         [Title::Name, Title::State, Title::Image, Title::Cpus, Title::Memory, Title::Gpus, Title::Age];
@@ -220,73 +187,12 @@ fn command_line(argv: &[String]) -> String {
     argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn node_table(nodes: &[Node], words: Words) -> String {
-    let row = |node: &Node| {
-        let state = match &node.state {
-            NodeState::Ready => words.ready().to_owned(),
-            NodeState::Unwell { message } => words.unwell(message),
-        };
-        [
-            node.name.clone(),
-            state,
-            node.cpus.to_string(),
-            size::display(node.memory_bytes),
-            node.gpus.to_string(),
-            words.disk_limit(node.disk_limit).to_owned(),
-        ]
-    };
-    let titles = [Title::Name, Title::State, Title::Cpus, Title::Memory, Title::Gpus, Title::DiskLimit];
-    let mut more = output::cluster_column(nodes.iter().map(|node| node.cluster.as_str())).to_vec();
-    if nodes.iter().any(|node| !node.pools.is_empty()) {
-        more.push(Title::Pools);
-    }
-    let cell = |node: &Node, title: &Title| {
-        if matches!(title, Title::Cluster) { node.cluster.clone() } else { node.pools.join(", ") }
-    };
-    let rows = nodes.iter().map(|node| (row(node), more.iter().map(|title| cell(node, title)).collect()));
-    output::table_with(words, titles, rows, &more)
-}
-
-fn gpu_table(gpus: &[Gpu], words: Words, now: Timestamp) -> String {
-    let titles = [
-        Title::Host,
-        Title::Number,
-        Title::Model,
-        Title::Memory,
-        Title::Busy,
-        Title::Temperature,
-        Title::State,
-        Title::User,
-        Title::HeldFor,
-        Title::Since,
-    ];
-    let row = |gpu: &Gpu| {
-        let holder = gpu.holder.as_ref();
-        [
-            gpu.node.clone(),
-            gpu.index.to_string(),
-            gpu.model.clone(),
-            format!("{} / {}", size::display(gpu.memory_used_bytes), size::display(gpu.memory_bytes)),
-            format!("{} %", gpu.busy),
-            gpu.temperature.map_or_else(String::new, |degrees| format!("{degrees} °C")),
-            words.gpu_state(gpu).to_owned(),
-            holder.map_or_else(String::new, |holder| holder.user.to_string()),
-            holder.map_or_else(String::new, |holder| holder.name.clone()),
-            holder.map_or_else(String::new, |holder| output::age(holder.since, now)),
-        ]
-    };
-    let more: &[Title] = if gpus.iter().any(|gpu| !gpu.pools.is_empty()) { &[Title::Pools] } else { &[] };
-    let rows = gpus.iter().map(|gpu| (row(gpu), more.iter().map(|_| gpu.pools.join(", ")).collect()));
-    output::table_with(words, titles, rows, more)
-}
-
 #[cfg(test)]
 mod tests {
     use gateway_api::{
         CreateInstance, Goal, InstanceId,
         image::Image,
         instance::{HeldUp, HeldUpReason, Status as State, WaitReason},
-        node::{DiskLimit, GpuHolder},
     };
 
     use super::*;
@@ -380,51 +286,6 @@ mod tests {
             let images =
                 [image("localhost/berth/base:12", true), image("localhost/berth/lab:12", false), saved];
             text.push(super::super::images::table(&images, words, now));
-            let node = |state, disk_limit| Node {
-                name: "node-1".to_owned(),
-                cluster: "default".to_owned(),
-                pools: vec!["dev".to_owned(), "train".to_owned()],
-                state,
-                cpus: 2.0,
-                memory_bytes: 8 << 30,
-                gpus: 0,
-                disk_limit,
-                unknown: Vec::new(),
-            };
-            let unwell = NodeState::Unwell { message: "the engine does not answer".to_owned() };
-            text.push(node_table(
-                &[node(NodeState::Ready, DiskLimit::Hard), node(unwell, DiskLimit::Polled)],
-                words,
-            ));
-            let gpu = |index: u32, healthy: bool, holder: Option<&str>| Gpu {
-                node: "node-1".to_owned(),
-                cluster: "default".to_owned(),
-                pools: vec!["dev".to_owned()],
-                index,
-                uuid: format!("GPU-{index}"),
-                model: "NVIDIA GeForce RTX 3090".to_owned(),
-                memory_bytes: 24 << 30,
-                memory_used_bytes: 6 << 30,
-                busy: 97,
-                temperature: healthy.then_some(71),
-                processes: 1,
-                healthy,
-                held: index != 2,
-                holder: holder.map(|name| GpuHolder {
-                    user: "alice".parse().unwrap(),
-                    name: name.to_owned(),
-                    since: "2026-01-31T09:30:00Z".parse().unwrap(),
-                }),
-            };
-            let gpus = [
-                gpu(0, true, Some("train/main/0")),
-                gpu(1, true, None),
-                gpu(2, true, None),
-                gpu(3, false, None),
-            ];
-            text.push(gpu_table(&gpus, words, now));
-            text.push(words.no_gpus().to_owned());
-            text.push(words.unknown_container("ins_01a1e31bfd8875b1bbc610ae0f8cf18e"));
         }
         insta::assert_snapshot!(text.join("\n\n"));
     }

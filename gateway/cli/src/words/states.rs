@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gateway_api::{
     Instance, Status,
     instance::WaitReason,
-    node::{DiskLimit, Gpu},
+    node::{DiskLimit, Gpu, NodeWarning},
 };
 
 use super::{
@@ -145,12 +145,36 @@ impl Words {
         }
     }
 
+    /// What an admin has to mend about a machine.
+    pub(crate) fn node_warning(self, node: &str, warning: NodeWarning) -> String {
+        let what = match warning {
+            NodeWarning::TenantsNotApart => self.pick(
+                "users are not kept apart on its network; check that envd may change the firewall (it needs root)",
+                "用户之间的网络没有隔离；请检查 envd 是否有权修改防火墙（需要 root）",
+            ),
+            NodeWarning::SyscallsNotFiltered => self.pick(
+                "its engine does not filter system calls (seccomp); take `seccomp-profile` out of Docker's settings, \
+                 or use a kernel that has it, and restart Docker",
+                "容器引擎没有过滤系统调用（seccomp）；请从 Docker 的设置中去掉 `seccomp-profile`，或换用支持它的内核，\
+                 然后重启 Docker",
+            ),
+        };
+        match self.0 {
+            English => format!("{node}: {what}"),
+            Chinese => format!("{node}：{what}"),
+        }
+    }
+
     pub(crate) fn unknown_container(self, instance: &str) -> String {
         match self.0 {
             English => format!(
-                "the store does not know instance `{instance}`, whose container is here and left alone"
+                "the store does not know instance `{instance}`, whose container is here and left alone; \
+                 if nobody needs its files, remove it on that machine: `docker rm -f berth-{instance}`"
             ),
-            Chinese => format!("数据库中没有实例 `{instance}` 的记录；其容器仍在，系统不会改动它"),
+            Chinese => format!(
+                "数据库中没有实例 `{instance}` 的记录；其容器仍在，系统不会改动它。\
+                 确认其中文件无人需要后，请在该机器上删除：`docker rm -f berth-{instance}`"
+            ),
         }
     }
 
@@ -207,6 +231,12 @@ impl Words {
             Title::Port => self.pick("PORT", "端口"),
             Title::Message => self.pick("MESSAGE", "说明"),
             Title::Share => self.pick("SHARED WITH", "可用范围"),
+            Title::PlatformList => self.pick("PLATFORM LIST", "平台列表"),
+            Title::Processes => self.pick("PROCESSES", "进程数"),
+            Title::FreeCpus => self.pick("FREE CPUS", "空闲 CPU"),
+            Title::FreeMemory => self.pick("FREE MEMORY", "空闲内存"),
+            Title::FreeGpus => self.pick("FREE GPUS", "空闲 GPU"),
+            Title::FreeBlock => self.pick("MOST FREE ON ONE NODE", "单节点最多空闲"),
             Title::Instance => self.pick("INSTANCE", "实例"),
             Title::Parent => self.pick("PARENT", "原镜像"),
             Title::Digest => self.pick("DIGEST", "摘要"),
@@ -278,6 +308,12 @@ pub(crate) enum Title {
     Port,
     Message,
     Share,
+    PlatformList,
+    Processes,
+    FreeCpus,
+    FreeMemory,
+    FreeGpus,
+    FreeBlock,
     Instance,
     Parent,
     Digest,

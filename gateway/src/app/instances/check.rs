@@ -165,7 +165,7 @@ pub(in crate::app) fn readable(bytes: u64) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use envd_api::control::{EngineState, Tenants};
+    use envd_api::control::{EngineState, Syscalls, Tenants};
     use gateway_api::node::DiskLimit;
 
     use super::*;
@@ -204,6 +204,7 @@ mod tests {
             cards: Vec::new(),
             engine: EngineState::Ready,
             tenants: Tenants::Apart,
+            syscalls: Syscalls::Filtered,
             disk: DiskLimit::Polled,
         };
         let env = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);

@@ -1501,7 +1501,7 @@ export interface components {
             mounts: string[];
             /** @description What package managers have installed beyond the image. */
             packages?: components["schemas"]["Packages"];
-            /** @description Files that look as if they hold a secret. */
+            /** @description Files that look as if they hold a secret, of all that the image would have beyond its base. */
             secrets: string[];
             /** @description What this was compared with: the image, or the last save of the same instance. */
             since: components["schemas"]["Since"];
@@ -2125,6 +2125,8 @@ export interface components {
              *     was restored. Nothing ever touches it.
              */
             unknown?: string[];
+            /** @description For admins: what makes it less safe than it should be, although it runs instances. */
+            warnings?: components["schemas"]["NodeWarning"][];
         };
         /** @description Whether a node can start instances now. */
         NodeState: {
@@ -2135,6 +2137,11 @@ export interface components {
             /** @enum {string} */
             state: "unwell";
         };
+        /**
+         * @description What is to be mended about a machine.
+         * @enum {string}
+         */
+        NodeWarning: "tenants_not_apart" | "syscalls_not_filtered";
         /** @description The body of an `open`. */
         OpenApp: {
             /** @description What TensorBoard shows, or where the others begin. */
@@ -2422,6 +2429,8 @@ export interface components {
                  *     was restored. Nothing ever touches it.
                  */
                 unknown?: string[];
+                /** @description For admins: what makes it less safe than it should be, although it runs instances. */
+                warnings?: components["schemas"]["NodeWarning"][];
             }[];
         };
         /** @description One page of a listing. */
@@ -3875,6 +3884,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description also while the engine is away: the platform's are those that it had */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3884,15 +3894,6 @@ export interface operations {
                 };
             };
             401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `cluster_unreachable` */
-            503: {
                 headers: {
                     [name: string]: unknown;
                 };
