@@ -306,3 +306,20 @@ async fn podman_pulls_and_runs_a_saved_image() {
     let seen = podman(&[&run[..], &["--entrypoint", "sh", &reference, "-c", line]].concat());
     assert_eq!(seen, "4711\n1\n2\nblue\ngone\n");
 }
+
+#[tokio::test]
+async fn what_looks_like_a_secret_is_said_before_others_can_read_it() {
+    let site = Site::start().await;
+    site.instance("train").await;
+    site.exec("train", "mkdir -p /root/.ssh; echo key > /root/.ssh/id_ed25519").await;
+    let key = "/root/.ssh/id_ed25519";
+    let (_, said) = site.world.berth(&["save", "train", "1", "--wait"]).await.ended(0);
+    assert!(!said.contains(key), "nobody else reads it: {said}");
+    // The second save does not write it again, and its image has it all the same.
+    let (_, said) = site.world.berth(&["save", "train", "2", "--share", "group", "--wait"]).await.ended(0);
+    assert!(said.contains("these look like secrets") && said.contains(key), "{said}");
+    let (_, said) = site.world.berth(&["image", "share", "train:1", "everyone"]).await.ended(0);
+    assert!(said.contains("the image may hold them") && said.contains(key), "{said}");
+    let (_, said) = site.world.berth(&["image", "share", "train:1", "me"]).await.ended(0);
+    assert!(!said.contains(key), "{said}");
+}

@@ -35,7 +35,7 @@ pub(super) fn changes(
     let mut newest = of_directory(upper, &source.lowers, rules, last)?;
     for kept in source.kept.iter().rev() {
         let older = of_directory(kept, &source.lowers, rules, None)?;
-        newest = if newest.since == Since::Image { sum(older, newest) } else { with_packages(older, newest) };
+        newest = if newest.since == Since::Image { sum(older, newest) } else { with_contents(older, newest) };
     }
     Ok(Changes { mounts: shown_mounts(source.mounts), ..newest })
 }
@@ -52,26 +52,26 @@ fn sum(older: Changes, newer: Changes) -> Changes {
         all.truncate(TOLD_MAX);
         all
     };
-    let mut secrets = [newer.secrets.clone(), older.secrets.clone()].concat();
-    secrets.sort();
-    secrets.dedup();
-    secrets.truncate(TOLD_MAX);
     let newer = Changes {
         files: older.files + newer.files,
         bytes: older.bytes + newer.bytes,
         deleted: older.deleted + newer.deleted,
         largest: added(older.largest.clone(), newer.largest),
         excluded: added(older.excluded.clone(), newer.excluded),
-        secrets,
         ..newer
     };
-    with_packages(older, newer)
+    with_contents(older, newer)
 }
 
-fn with_packages(older: Changes, newer: Changes) -> Changes {
+/// With what is in the image in any case, whatever it is compared with.
+fn with_contents(older: Changes, newer: Changes) -> Changes {
     let mut packages = older.packages;
     packages::add(&mut packages, newer.packages);
-    Changes { packages, ..newer }
+    let mut secrets = [newer.secrets, older.secrets].concat();
+    secrets.sort();
+    secrets.dedup();
+    secrets.truncate(TOLD_MAX);
+    Changes { packages, secrets, ..newer }
 }
 
 fn of_directory(
@@ -108,7 +108,8 @@ fn told(listing: &Listing, difference: &Difference, since: Since, packages: Pack
     for found in wanted.iter().filter(|found| found.kind == Kind::File) {
         *sums.entry(summed_by(&found.path)).or_default() += found.about.size;
     }
-    let secrets = wanted.iter().filter(|found| found.kind == Kind::File && looks_secret(&found.path));
+    // Also what an earlier save has put into the image already.
+    let secrets = listing.found.iter().filter(|found| found.kind == Kind::File && looks_secret(&found.path));
     Changes {
         files: count(|kind| matches!(kind, Kind::File | Kind::Symlink | Kind::Fifo)),
         bytes: content_bytes(listing, difference),

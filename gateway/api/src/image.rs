@@ -258,7 +258,7 @@ pub struct Changes {
     pub mounts: Vec<String>,
     /// What is left out although it changed.
     pub excluded: Vec<ChangedPath>,
-    /// Files that look as if they hold a secret.
+    /// Files that look as if they hold a secret, of all that the image would have beyond its base.
     pub secrets: Vec<String>,
     /// What package managers have installed beyond the image.
     #[serde(default)]

@@ -187,6 +187,9 @@ pub(crate) async fn save(arguments: Save, session: &Session) -> anyhow::Result<S
     }
     let (name, tag) = arguments.tag.as_deref().map(name_and_tag).unwrap_or_default();
     let (share, stop) = (arguments.share.into(), arguments.stop);
+    if share != Share::Me {
+        say_secrets(session, &arguments.instance, exclude.as_deref(), &session.words.look_secret()).await;
+    }
     let body = SaveInstance { name, tag, message: arguments.message, exclude, share, stop };
     let mut image = match session.client.save_instance(&arguments.instance, &body).await {
         Ok(image) => image,
@@ -203,6 +206,17 @@ pub(crate) async fn save(arguments: Save, session: &Session) -> anyhow::Result<S
         output::data(&image.reference)?;
     }
     Ok(Status::DONE)
+}
+
+/// Says which files look like secrets before others can read them. Where that is not known the act itself goes on.
+async fn say_secrets(session: &Session, instance: &str, exclude: Option<&[String]>, title: &str) {
+    let Ok(changes) = session.client.changes(instance, exclude).await else { return };
+    if !changes.secrets.is_empty() {
+        output::say(title);
+        for line in indented(&changes.secrets) {
+            output::say(&line);
+        }
+    }
 }
 
 /// `NAME:TAG`, `NAME:` or `TAG`.
@@ -227,8 +241,8 @@ async fn wait(session: &Session, image: &Image, seconds: u64) -> anyhow::Result<
     let done = session.client.wait_for_image(&saved.id, Duration::from_secs(seconds), show).await;
     let done = done.map_err(|error| gone(words, &full_name(saved), error))?;
     match done.saved.as_ref().map(|saved| &saved.state) {
-        Some(ImageState::Failed { message, .. }) => {
-            let what = words.not_saved(&full_name(saved), message);
+        Some(ImageState::Failed { failure, message }) => {
+            let what = words.not_saved(&full_name(saved), &words.save_failure(*failure, message));
             Err(Said { what, hint: Some(words.hint_save_again()) }.into())
         }
         Some(ImageState::Saving { .. } | ImageState::Ready | ImageState::Deleting) | None => Ok(done),
@@ -269,12 +283,15 @@ fn changes_text(changes: &Changes, words: Words) -> String {
         }
     };
     section(words.installed(), installed(&changes.packages));
+    section(words.removed(), indented(&changes.packages.removed));
     section(words.left_out(), changes.excluded.iter().map(sized).collect());
-    let indented =
-        |paths: &[String]| paths.iter().map(|path| format!("  {}", output::printable(path))).collect();
     section(words.not_in_images(), indented(&changes.mounts));
     section(words.look_secret(), indented(&changes.secrets));
     lines.join("\n")
+}
+
+fn indented(lines: &[String]) -> Vec<String> {
+    lines.iter().map(|line| format!("  {}", output::printable(line))).collect()
 }
 
 fn installed(packages: &Packages) -> Vec<String> {
@@ -357,6 +374,12 @@ pub(crate) async fn image(command: ImageCommand, session: &Session) -> anyhow::R
             Ok(Status::DONE)
         }
         ImageCommand::Share(Sharing { image, with }) => {
+            if !matches!(with, ShareWith::Me)
+                && let Some(instance) = client.image(&image).await?.saved.and_then(|saved| saved.instance)
+            {
+                let title = words.may_hold_secrets(instance.as_str());
+                say_secrets(session, instance.as_str(), None, &title).await;
+            }
             change(image, ChangeImage { share: Some(with.into()), ..ChangeImage::default() }).await
         }
         ImageCommand::Propose(Proposing { image, undo }) => {
@@ -378,6 +401,11 @@ pub(crate) fn table(images: &[Image], words: Words, now: Timestamp) -> String {
             output::age(image.created_at, now),
             saved.map_or_else(|| words.platform().to_owned(), |saved| saved.user.to_string()),
             match saved {
+                Some(saved) if saved.platform => words.platform().to_owned(),
+                Some(saved) => words.share(saved.share).to_owned(),
+                None => words.share(Share::Everyone).to_owned(),
+            },
+            match saved {
                 None => words.yes_default(image.default).to_owned(),
                 Some(saved) => words.image_state(&saved.state).to_owned(),
             },
@@ -386,7 +414,8 @@ pub(crate) fn table(images: &[Image], words: Words, now: Timestamp) -> String {
                 .unwrap_or_default(),
         ]
     };
-    let titles = [Title::Image, Title::Size, Title::Age, Title::User, Title::State, Title::Message];
+    let titles =
+        [Title::Image, Title::Size, Title::Age, Title::User, Title::Share, Title::State, Title::Message];
     output::table(words, titles, images.iter().map(row))
 }
 
@@ -398,6 +427,7 @@ fn details(image: &Image, words: Words) -> String {
         (Title::Size, words.size_of_image(image.size_bytes, saved.added_bytes, saved.layers)),
         (Title::User, saved.user.to_string()),
         (Title::Share, words.share(saved.share).to_owned()),
+        (Title::PlatformList, words.platform_list(saved.platform, saved.proposed).to_owned()),
         (Title::Parent, saved.parent.clone()),
         (Title::Created, format!("{:.0}", image.created_at)),
     ];
@@ -423,7 +453,7 @@ fn full_name(saved: &Saved) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use gateway_api::image::CollectedImages;
+    use gateway_api::image::{CollectedImages, SaveFailure};
 
     use super::*;
     use crate::words::Language;
@@ -442,6 +472,18 @@ pub(crate) mod tests {
         serde_json::from_value(json).unwrap()
     }
 
+    const FAILURES: [SaveFailure; 9] = [
+        SaveFailure::NoRegistry,
+        SaveFailure::InstanceGone,
+        SaveFailure::RegistryUnreachable,
+        SaveFailure::RegistryRefused,
+        SaveFailure::RegistryFull,
+        SaveFailure::DiskFull,
+        SaveFailure::EngineUnreachable,
+        SaveFailure::Cancelled,
+        SaveFailure::Other,
+    ];
+
     #[test]
     fn an_image_and_its_changes_in_both_languages() {
         let changes = Changes {
@@ -453,6 +495,7 @@ pub(crate) mod tests {
             secrets: vec!["/root/.ssh/id_ed25519".to_owned()],
             packages: Packages {
                 pip: vec![Package { name: "numpy".to_owned(), version: "2.1".to_owned(), at: None }],
+                removed: vec!["nano".to_owned()],
                 ..Packages::default()
             },
             ..Changes::default()
@@ -474,6 +517,16 @@ pub(crate) mod tests {
             text.push(details(&saved(), words));
             text.push(changes_text(&changes, words));
             text.push(words.image_state_in_full(&saving));
+            // In English the cluster's own sentence stands.
+            for failure in FAILURES.into_iter().skip(if words.is_english() { 8 } else { 0 }) {
+                let message = "tag not allowed".to_owned();
+                text.push(words.image_state_in_full(&ImageState::Failed { failure, message }));
+            }
+            let listed = [(true, true), (false, true), (false, false)];
+            text.extend(
+                listed.map(|(platform, proposed)| words.platform_list(platform, proposed).to_owned()),
+            );
+            text.push(words.may_hold_secrets("train"));
             text.push(words.collected(&collected, true));
             text.push(words.collected(&CollectedImages::default(), false));
         }

@@ -1,6 +1,6 @@
 //! Sentences about images and saving.
 
-use gateway_api::image::{Changes, CollectedImages, ImageState, SaveStep, Share, Since};
+use gateway_api::image::{Changes, CollectedImages, ImageState, SaveFailure, SaveStep, Share, Since};
 
 use super::{
     Language::{Chinese, English},
@@ -29,13 +29,32 @@ impl Words {
                     Some(total) => format!("{step}, {}", self.part(*done_bytes, *total)),
                 }
             }
-            ImageState::Failed { message, .. } => message.clone(),
+            ImageState::Failed { failure, message } => self.save_failure(*failure, message),
             ImageState::Ready | ImageState::Deleting => return word.to_owned(),
         };
         match self.0 {
             English => format!("{word}: {more}"),
             Chinese => format!("{word}：{more}"),
         }
+    }
+
+    /// Why an instance was not saved. The cluster's own sentence is English.
+    pub(crate) fn save_failure(self, failure: SaveFailure, message: &str) -> String {
+        if self.is_english() {
+            return message.to_owned();
+        }
+        let why = match failure {
+            SaveFailure::NoRegistry => "本站没有镜像仓库，请联系管理员",
+            SaveFailure::InstanceGone => "实例已不存在",
+            SaveFailure::RegistryUnreachable => "镜像仓库没有响应",
+            SaveFailure::RegistryRefused => return self.0.with_cause("镜像仓库拒绝了请求", message),
+            SaveFailure::RegistryFull => "镜像仓库已满，请删除旧镜像或联系管理员",
+            SaveFailure::DiskFull => "节点磁盘已满，请删除文件或联系管理员",
+            SaveFailure::EngineUnreachable => "容器引擎没有响应",
+            SaveFailure::Cancelled => "已取消",
+            SaveFailure::Other => message,
+        };
+        why.to_owned()
     }
 
     fn step(self, step: SaveStep) -> &'static str {
@@ -153,6 +172,19 @@ impl Words {
         self.pick("installed beyond the image:", "在原镜像之外安装：").to_owned()
     }
 
+    pub(crate) fn removed(self) -> String {
+        self.pick("removed from the image:", "已从原镜像中移除：").to_owned()
+    }
+
+    /// Whether it is on the platform's list, or is to be.
+    pub(crate) fn platform_list(self, platform: bool, proposed: bool) -> &'static str {
+        match (platform, proposed) {
+            (true, _) => self.pick("on the list, for everyone", "已列入，所有人可用"),
+            (false, true) => self.pick("proposed; an admin decides", "已提议，由管理员决定"),
+            (false, false) => self.pick("not on the list", "未列入"),
+        }
+    }
+
     pub(crate) fn left_out(self) -> String {
         self.pick("left out:", "已排除：").to_owned()
     }
@@ -167,5 +199,17 @@ impl Words {
             "以下文件疑似含有密钥，能使用此镜像的人都能读到：",
         )
         .to_owned()
+    }
+
+    /// Before somebody shares an image that was saved from `instance`, whose files are known.
+    pub(crate) fn may_hold_secrets(self, instance: &str) -> String {
+        match self.0 {
+            English => format!(
+                "these files of `{instance}` look like secrets, and the image may hold them; whoever may use it can read them:"
+            ),
+            Chinese => {
+                format!("`{instance}` 中的以下文件疑似含有密钥，镜像中可能也有；能使用此镜像的人都能读到：")
+            }
+        }
     }
 }
