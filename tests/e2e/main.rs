@@ -29,6 +29,7 @@ mod restore;
 mod save;
 mod save_again;
 mod save_bad;
+mod save_engine;
 mod save_more;
 mod save_vfs;
 mod saving;
