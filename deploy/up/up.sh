@@ -10,22 +10,10 @@ cd "$root"
 export BERTH_HTTP=${BERTH_HTTP:-127.0.0.1:8080}
 export BERTH_APPS=${BERTH_APPS:-127.0.0.1:8081}
 export BERTH_SSH=${BERTH_SSH:-127.0.0.1:2222}
-# The address of our own registry: chosen once, since images are named after it.
-registry_address() {
-  local kept=$BERTH_DATA/registry/address port=5000
-  if [[ ! -s $kept ]]; then
-    # shellcheck disable=SC2188  # only whether somebody answers
-    while [[ ! -d $BERTH_DATA/registry ]] && (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do ((port++)); done
-    (umask 077 && mkdir -p "$BERTH_DATA/registry")
-    echo "127.0.0.1:$port" >"$kept"
-  fi
-  cat "$kept"
-}
-
 # A registry of our own, unless the site has one: given here, or in berth.toml.
 own_registry=
 if [[ -z ${BERTH_REGISTRY:-} ]] && ! grep -qsE '^ *registry *=' "$BERTH_DATA/berth.toml"; then
-  own_registry=$(registry_address)
+  own_registry=$(deploy/up/registry.sh address "$BERTH_DATA/registry")
   export BERTH_REGISTRY=$own_registry
   export BERTH_REGISTRY_USER=berth BERTH_REGISTRY_PASSWORD_FILE=$BERTH_DATA/keys/registry-password
   export BERTH_REGISTRY_FILES=$BERTH_DATA/registry
@@ -110,8 +98,7 @@ if [[ -n $own_registry ]] && ! deploy/up/packages.sh docker-registry; then
   unset BERTH_REGISTRY BERTH_REGISTRY_USER BERTH_REGISTRY_PASSWORD_FILE
 fi
 if [[ -n $own_registry ]]; then
-  start docker-registry deploy/up/registry.sh "$BERTH_DATA/registry" "$own_registry" \
-    "$BERTH_REGISTRY_PASSWORD_FILE"
+  start docker-registry deploy/up/registry.sh serve "$BERTH_DATA/registry" "$BERTH_REGISTRY_PASSWORD_FILE"
 fi
 start envd
 start gateway

@@ -77,7 +77,7 @@ impl Registry {
     pub async fn start_again(&mut self) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("deploy/up/registry.sh");
         let mut command = Command::new(script);
-        command.arg(self.files()).arg(&self.inside).arg(self.password_file());
+        command.arg("serve").arg(self.files()).arg(self.password_file()).arg(&self.inside);
         self.program = Some(Program::start("registry", command, self.folder.path()));
         self.answers(StatusCode::UNAUTHORIZED).await;
     }
@@ -115,6 +115,11 @@ impl Registry {
     pub fn password(&self) -> String {
         let password = std::fs::read_to_string(self.password_file()).or_fail("read a password");
         password.trim_end().to_owned()
+    }
+
+    /// What the gateway believes to be the password; the registry itself knows its own.
+    pub fn set_password_file(&self, password: &str) {
+        std::fs::write(self.password_file(), password).or_fail("write a password");
     }
 
     fn password_file(&self) -> PathBuf {
