@@ -289,14 +289,15 @@ impl Door {
         format!("{}+{instance}@{}", self.user, self.host)
     }
 
-    /// What is said to every client: this key, this host and no other.
-    fn settings(&self) -> [(&'static str, String); 5] {
+    /// What is said to every client: this key, this host and no other, and to notice when it is gone.
+    fn settings(&self) -> [(&'static str, String); 6] {
         [
             ("IdentityFile", self.key().display().to_string()),
             ("IdentitiesOnly", "yes".to_owned()),
             ("UserKnownHostsFile", self.known_hosts().display().to_string()),
             ("HostKeyAlias", self.alias()),
             ("StrictHostKeyChecking", "yes".to_owned()),
+            ("ServerAliveInterval", "30".to_owned()),
         ]
     }
 
