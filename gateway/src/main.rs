@@ -41,12 +41,18 @@ use crate::{
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// The exit code for wrong usage or settings.
 const USAGE: u8 = 64;
+/// Those of `check-registry`.
+const UNWELL: u8 = 3;
+const REFUSED: u8 = 4;
+const NO_REGISTRY: u8 = 5;
 
 const HELP: &str = "\
 usage: gateway [COMMAND]
 
   (no command)           serve the console and the API
   check-config           read the settings; say what is wrong with them, or what is in effect
+  check-registry         say whether the registry answers and lets the gateway in; exit code 3: it does not
+                         answer, 4: it refuses the login (or there is no password), 5: there is none
   reset-password USER    give a user a new random password and end their sessions
   openapi                print the API's description
 
@@ -63,6 +69,7 @@ fn main() -> ExitCode {
         ["--help" | "help"] => say(HELP),
         [] => with_config(serve),
         ["check-config"] => with_config(|config| Ok(say(&effective(&config)))),
+        ["check-registry"] => with_config(check_registry),
         ["reset-password", user] => with_config(|config| reset_password(config, user)),
         [..] => {
             complain(HELP);
@@ -147,6 +154,24 @@ async fn reset_password(config: Config, user: &str) -> anyhow::Result<ExitCode> 
     let app = App::build(config, store, Tasks::default())?;
     let password = app.reset_password(&user).await?;
     Ok(say(&format!("User     {user}\nPassword {password}\n")))
+}
+
+/// As the gateway itself asks, with its settings and its login.
+#[tokio::main(flavor = "current_thread")]
+async fn check_registry(config: Config) -> anyhow::Result<ExitCode> {
+    let Some(registry) = registry::Registry::new(&config) else {
+        complain("no registry is set\n");
+        return Ok(ExitCode::from(NO_REGISTRY));
+    };
+    let address = config.registry.unwrap_or_default();
+    Ok(match registry.check().await {
+        Ok(()) => say(&format!("{address} answers and lets the gateway in\n")),
+        Err(error) => {
+            complain(&format!("{address}: {}\n", error::chain(&error)));
+            let refused = matches!(error, registry::NoAnswer::Login | registry::NoAnswer::Password(_));
+            ExitCode::from(if refused { REFUSED } else { UNWELL })
+        }
+    })
 }
 
 /// Makes the data directory and takes it for this process alone, before anything binds.

@@ -2,12 +2,15 @@
 
 use std::{
     fs::Permissions,
-    os::unix::{fs::PermissionsExt as _, net::UnixDatagram},
+    os::unix::{
+        fs::{MetadataExt as _, PermissionsExt as _},
+        net::UnixDatagram,
+    },
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
-use tests::{LIMIT, OrFail as _, Program, World, programs, wait_until};
+use tests::{LIMIT, OrFail as _, Program, Registry, Setup, World, programs, wait_until, wait_until_agreed};
 
 /// Whom the gateway runs as here: somebody who is on every Debian, so that no user is made.
 const USER: &str = "daemon";
@@ -28,6 +31,9 @@ fn an_installation_is_whole_runs_again_and_is_removed_but_for_its_data() {
     for program in ["gateway", "envd"] {
         let checked = check_config(&at("usr/local/bin").join(program), &at("var/lib/berth"));
         assert!(checked.status.success(), "{checked:?}");
+        let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+        let address = read(&at("var/lib/berth/registry/address"));
+        assert!(program == "envd" || said.contains(&format!("registry = \"{}\"", address.trim())), "{said}");
     }
 
     // An upgrade: the programs are new, what the site has set stays.
@@ -38,21 +44,91 @@ fn an_installation_is_whole_runs_again_and_is_removed_but_for_its_data() {
     assert_ne!(std::fs::read(at("usr/local/bin/berth")).or_fail("read a program"), b"old");
 
     install(root.path(), &["--uninstall"]);
-    assert!(!at("usr/local/bin/gateway").exists() && !at("etc/systemd/system/berth-envd.service").exists());
-    assert!(settings.exists());
+    for gone in ["bin/gateway", "lib/berth"] {
+        assert!(!at("usr/local").join(gone).exists(), "{gone}");
+    }
+    let units: Vec<_> = std::fs::read_dir(at("etc/systemd/system")).or_fail("look at the units").collect();
+    assert!(units.is_empty() && settings.exists(), "{units:?}");
+}
+
+#[test]
+fn an_upgrade_leaves_settings_of_before_the_registry_alone_and_says_what_to_add() {
+    let root = tempfile::tempdir().or_fail("make a directory");
+    let data = root.path().join("var/lib/berth");
+    std::fs::create_dir_all(&data).or_fail("make a data directory");
+    let settings = data.join("berth.toml");
+    let before = "[gateway]\n[envd]\ngateway_user = 1\n";
+    std::fs::write(&settings, before).or_fail("write settings");
+    let said = install(root.path(), &["--no-start"]);
+    assert_eq!(read(&settings), before);
+    assert!(!said.contains("berth-registry.service"), "{said}");
+
+    // What it says to add is all that there is to do.
+    let keys = |of: &str| {
+        let lines = said.lines().filter_map(|line| line.strip_prefix("  "));
+        lines
+            .filter(|line| of == "envd" || !line.starts_with("registry_files"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert_eq!(keys("envd").lines().count(), 4, "{said}");
+    let after = format!("[gateway]\n{}\n[envd]\ngateway_user = 1\n{}\n", keys("gateway"), keys("envd"));
+    std::fs::write(&settings, &after).or_fail("write settings");
+    let said = install(root.path(), &["--no-start"]);
+    assert_eq!(read(&settings), after);
+    assert!(said.contains("berth-registry.service"), "{said}");
+
+    // A site with a registry of its own is not given another.
+    let other = after.replace("127.0.0.1:", "registry.example.org:");
+    std::fs::write(&settings, &other).or_fail("write settings");
+    let said = install(root.path(), &["--no-start"]);
+    assert!(read(&settings) == other && !said.contains("registry"), "{said}");
+}
+
+#[tokio::test]
+async fn the_registry_of_an_installation_lets_in_whom_its_settings_name() {
+    let root = tempfile::tempdir().or_fail("make a directory");
+    install(root.path(), &["--no-start"]);
+    let data = root.path().join("var/lib/berth");
+    // As the unit does it.
+    let unit = read(&root.path().join("etc/systemd/system/berth-registry.service"));
+    let line = |key: &str| {
+        let line = unit.lines().find_map(|line| line.strip_prefix(key)).or_fail("read the unit");
+        let line = line.trim_start_matches('+').replace("/var/lib/berth", &data.display().to_string());
+        line.replace("/usr/local", &root.path().join("usr/local").display().to_string())
+    };
+    let command = |line: String| {
+        let mut words = line.split(' ');
+        let mut command = Command::new(words.next().or_fail("read the unit"));
+        command.args(words);
+        command
+    };
+    let prepared = command(line("ExecStartPre=")).output().or_fail("prepare the registry");
+    assert!(prepared.status.success(), "{prepared:?}");
+    let password = std::fs::metadata(data.join("keys/registry-password")).or_fail("find the password");
+    assert_eq!((password.uid(), password.mode() & 0o777), (1, 0o600), "the gateway reads it, nobody else");
+    assert_eq!(mode(&data.join("registry")), 0o700);
+    let _registry = Program::start("docker-registry", command(line("ExecStart=")), root.path());
+    wait_until("the registry lets the gateway in", LIMIT, async || {
+        let mut asked = Command::new(programs().join("gateway"));
+        asked.arg("check-registry").env("BERTH_DATA", &data).env_remove("BERTH_REGISTRY");
+        let asked = asked.output().or_fail("run check-registry");
+        asked.status.success().then_some(())
+    })
+    .await;
 }
 
 #[test]
 fn the_units_are_what_systemd_understands() {
     let root = tempfile::tempdir().or_fail("make a directory");
     install(root.path(), &["--no-start"]);
-    let units: Vec<_> = ["berth-gateway", "berth-envd"]
+    let units: Vec<_> = ["berth-gateway", "berth-envd", "berth-registry"]
         .map(|name| {
             let text = read(&root.path().join(format!("etc/systemd/system/{name}.service")));
             // The programs are looked for where they are, and they are not at the machine's root.
-            let bin = root.path().join("usr/local/bin").display().to_string();
+            let local = root.path().join("usr/local/").display().to_string();
             let unit = root.path().join(format!("{name}.service"));
-            std::fs::write(&unit, text.replace("/usr/local/bin", &bin)).or_fail("write a unit");
+            std::fs::write(&unit, text.replace("/usr/local/", &local)).or_fail("write a unit");
             unit
         })
         .into();
@@ -138,6 +214,50 @@ async fn the_doctor_finds_a_healthy_site_healthy_and_names_what_is_broken() {
     assert_found(&world, &["doctor", "--server", &data], "fail", &["gateway", "envd"]).await;
 }
 
+#[tokio::test]
+async fn health_and_doctor_say_how_the_registry_is() {
+    let mut registry = Registry::start().await;
+    let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
+    let data = world.data().display().to_string();
+    std::fs::set_permissions(&data, Permissions::from_mode(0o700)).or_fail("close the data directory");
+    let says = async |ok: bool, message: &str| {
+        wait_until_agreed("health says how the registry is", LIMIT, async || {
+            let parts = world.parts().await?;
+            let part = parts.iter().find(|part| part["name"] == "registry").ok_or("there is no such part")?;
+            let said = part["message"].as_str().unwrap_or_default();
+            if part["ok"] == ok && said.contains(message) { Ok(()) } else { Err(part.to_string()) }
+        })
+        .await;
+    };
+    says(true, "").await;
+    world.berth(&["doctor", "--server", &data]).await.succeeded();
+
+    let password = registry.password();
+    registry.set_password_file("not it");
+    says(false, "does not accept the gateway's login").await;
+    assert_found(&world, &["doctor", "--server", &data], "fail", &["registry_password_file"]).await;
+    registry.set_password_file(&password);
+    says(true, "").await;
+
+    registry.kill();
+    says(false, "does not answer").await;
+    assert_found(&world, &["doctor", "--server", &data], "fail", &["berth-registry"]).await;
+}
+
+#[tokio::test]
+async fn a_site_without_a_registry_is_told_what_that_means() {
+    let world = World::start().await;
+    let parts = world.parts().await.or_fail("ask how the parts are");
+    let part = parts.iter().find(|part| part["name"] == "registry").or_fail("find the registry");
+    assert!(part["ok"] == true && part["message"].as_str().is_some_and(|said| said.starts_with("none: ")));
+    let data = world.data().display().to_string();
+    std::fs::set_permissions(&data, Permissions::from_mode(0o700)).or_fail("close the data directory");
+    let report = world.berth(&["doctor", "--server", &data, "--json"]).await.succeeded();
+    let report: Vec<serde_json::Value> = serde_json::from_str(&report).or_fail("read the report");
+    let found = report.iter().find(|finding| finding["check"] == "registry").or_fail("find the registry");
+    assert!(found["verdict"] == "warn" && found["hint"].is_string(), "{found}");
+}
+
 /// Each of these is named in a finding of that verdict, which says what to do.
 async fn assert_found(world: &World, arguments: &[&str], verdict: &str, named: &[&str]) {
     let ran = world.berth(&[arguments, &["--json"]].concat()).await;
@@ -150,14 +270,16 @@ async fn assert_found(world: &World, arguments: &[&str], verdict: &str, named: &
     }
 }
 
-/// Runs the script with `root` as the machine's root.
+/// Runs the script with `root` as the machine's root; what it says.
 #[track_caller]
-fn install(root: &Path, arguments: &[&str]) {
+fn install(root: &Path, arguments: &[&str]) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("deploy").join("install.sh");
     let mut command = Command::new(script);
     command.args(arguments).env("DESTDIR", root).env("BERTH_USER", USER).env("BERTH_BIN", programs());
     let done = command.output().or_fail("run install.sh");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{said}");
+    said
 }
 
 fn check_config(program: &PathBuf, data: &Path) -> Output {

@@ -1,5 +1,5 @@
 //! What the gateway does by itself: giving up users who were removed long ago, giving back the room of images that are
-//! gone, and writing down refusals.
+//! gone, looking whether the registry is well, and writing down refusals.
 
 use std::{net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -19,6 +19,8 @@ const USAGE_LASTS: SignedDuration = SignedDuration::from_hours(24 * 400);
 /// How often the room of images that are gone is given back, and how soon after a start or a failure.
 const COLLECTION: Duration = Duration::from_hours(24);
 const SOON: Duration = Duration::from_mins(10);
+/// How often it is looked whether the registry is well.
+const REGISTRY_LOOK: Duration = Duration::from_secs(5);
 /// How often it looks.
 const CLOCK: Duration = Duration::from_hours(1);
 
@@ -28,6 +30,7 @@ impl App {
         self.tasks.spawn("live", live::run(Arc::clone(self)));
         self.tasks.spawn("removed users", run(Arc::clone(self)));
         self.tasks.spawn("images that are gone", collect(Arc::clone(self)));
+        self.tasks.spawn("registry", watch_registry(Arc::clone(self)));
         if let Some(limit) = self.config.jobs.idle_stop {
             self.tasks.spawn("idle instances", idle::run(Arc::clone(self), limit));
         }
@@ -107,6 +110,19 @@ async fn run(app: Arc<App>) {
         let then = Timestamp::now().saturating_sub(USAGE_LASTS).unwrap_or(Timestamp::MIN);
         if let Err(error) = app.store.forget_holdings(then).await {
             tracing::error!(error = chain(&error), "cannot forget what was held long ago");
+        }
+    }
+}
+
+/// Looks by itself, so that whoever asks how the parts are waits for nobody.
+async fn watch_registry(app: Arc<App>) {
+    let Some(registry) = &app.registry else { return };
+    let stopping = app.tasks.stopping();
+    let mut clock = tokio::time::interval(REGISTRY_LOOK);
+    loop {
+        tokio::select! {
+            () = stopping.cancelled() => return,
+            () = async { clock.tick().await; registry.look().await } => {}
         }
     }
 }

@@ -197,6 +197,10 @@ impl App {
             });
             parts.push(PartHealth { name: "disk_limit", trouble: None, note });
         }
+        parts.push(match &self.registry {
+            Some(registry) => PartHealth::new("registry", registry.trouble()),
+            None => PartHealth { name: "registry", trouble: None, note: Some(NO_REGISTRY) },
+        });
         if let Some(certificates) = self.certificates.get() {
             parts.push(PartHealth::new("tls", certificates.trouble()));
         }
@@ -222,6 +226,10 @@ impl App {
         (!all.is_empty()).then(|| all.join("; "))
     }
 }
+
+/// A site can be without.
+const NO_REGISTRY: &str = "none: instances cannot be saved as images; set `registry` in `[gateway]` and `[envd]` of \
+                           berth.toml to one, or run deploy/install.sh again, which says how Berth runs its own";
 
 /// Whether the data directory has room: below this the store may soon take no more writes.
 fn disk(data: &Path) -> Option<String> {

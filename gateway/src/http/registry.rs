@@ -354,9 +354,9 @@ fn shape(refused: &Refused) -> (StatusCode, &'static str) {
         Refused::Busy => (StatusCode::CONFLICT, "DENIED"),
         Refused::BadManifest(_) => (StatusCode::BAD_REQUEST, "MANIFEST_INVALID"),
         Refused::NoAnswer(NoAnswer::Silent) => (StatusCode::REQUEST_TIMEOUT, "UNKNOWN"),
-        Refused::NoAnswer(NoAnswer::Unreachable(_) | NoAnswer::Login | NoAnswer::Odd(_)) => {
-            (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE")
-        }
+        Refused::NoAnswer(
+            NoAnswer::Unreachable(_) | NoAnswer::Login | NoAnswer::Password(_) | NoAnswer::Odd(_),
+        ) => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
         Refused::Error(error) => {
             let status = error.status();
             let word = match status {

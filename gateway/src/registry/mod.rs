@@ -10,7 +10,7 @@ pub(crate) mod path;
 use std::{
     path::PathBuf,
     sync::{
-        Arc, OnceLock,
+        Arc, OnceLock, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -26,6 +26,8 @@ use crate::{config::Config, listen::tls};
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// The longest silence of a registry, or of whoever sends to it, that is still believed to be at work.
 const SILENCE_LIMIT: Duration = Duration::from_mins(2);
+/// How long the registry may take to say that it is there.
+const CHECK_LIMIT: Duration = Duration::from_secs(3);
 /// How often it is looked whether an upload moves.
 const LOOK: Duration = Duration::from_secs(5);
 /// The largest manifest: what registries and clients have agreed on.
@@ -61,6 +63,8 @@ pub(crate) struct Registry {
     /// A name and the file with the password, which is read each time: passwords change.
     login: Option<(String, PathBuf)>,
     clients: OnceLock<Clients>,
+    /// What was wrong with it when it was last looked at.
+    trouble: RwLock<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -95,6 +99,8 @@ pub(crate) enum NoAnswer {
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("this site's registry does not accept the gateway's login")]
     Login,
+    #[error("the gateway cannot read the password of this site's registry")]
+    Password(#[source] std::io::Error),
     #[error("nothing came for {} s", SILENCE_LIMIT.as_secs())]
     Silent,
     #[error("this site's registry does not answer as a registry does: {0}")]
@@ -145,7 +151,39 @@ impl Registry {
             || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
         let scheme = if is_here { "http" } else { "https" };
         let login = config.registry_login.clone();
-        Some(Self { base: format!("{scheme}://{address}"), login, clients: OnceLock::new() })
+        let base = format!("{scheme}://{address}");
+        Some(Self { base, login, clients: OnceLock::new(), trouble: RwLock::default() })
+    }
+
+    /// Whether it is there and lets the gateway in.
+    pub(crate) async fn check(&self) -> Result<(), NoAnswer> {
+        let asked = self.ask(Ask::new(Method::GET, String::new()));
+        let asked = tokio::time::timeout(CHECK_LIMIT, asked).await;
+        let answer = asked.map_err(|late| NoAnswer::Unreachable(late.into()))??;
+        if answer.status.is_success() {
+            Ok(())
+        } else {
+            Err(NoAnswer::Odd("it refuses to say that it is one"))
+        }
+    }
+
+    /// Looks how it is, for [`Self::trouble`].
+    pub(crate) async fn look(&self) {
+        let found = self.check().await.err();
+        let trouble = found.as_ref().map(ToString::to_string);
+        let mut known = self.trouble.write().unwrap_or_else(PoisonError::into_inner);
+        if *known != trouble {
+            match &found {
+                Some(error) => tracing::warn!(error = crate::error::chain(error), "the registry is unwell"),
+                None => tracing::info!("the registry is well again"),
+            }
+            *known = trouble;
+        }
+    }
+
+    /// What is wrong with it, as far as is known: nobody waits for it.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.trouble.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Asks without sending anything.
@@ -280,10 +318,7 @@ impl Registry {
         let url = format!("{}/v2/{}{query}", self.base, ask.path);
         let request = which(self.clients()?).request(ask.method, url).headers(ask.headers);
         let Some((user, file)) = &self.login else { return Ok(request) };
-        let password = tokio::fs::read_to_string(file).await.map_err(|error| {
-            tracing::error!(file = %file.display(), %error, "the registry's password cannot be read");
-            NoAnswer::Login
-        })?;
+        let password = tokio::fs::read_to_string(file).await.map_err(NoAnswer::Password)?;
         Ok(request.basic_auth(user, Some(password.trim_end())))
     }
 

@@ -29,6 +29,7 @@ pub(crate) enum Check {
     Engine,
     Image,
     Tools,
+    Registry,
     Disk,
     Iptables,
 }
@@ -65,6 +66,7 @@ impl Words {
             Check::Engine => self.pick("engine", "容器引擎"),
             Check::Image => self.pick("image", "镜像"),
             Check::Tools => self.pick("tools", "工具"),
+            Check::Registry => self.pick("registry", "镜像仓库"),
             Check::Disk => self.pick("disk", "磁盘"),
             Check::Iptables => "iptables",
         }
@@ -277,6 +279,49 @@ impl Words {
             English => format!("make them with {make}; instances that run find them at once"),
             Chinese => format!("请运行 {make}；正在运行的实例会立即找到它们"),
         }
+    }
+
+    pub(crate) fn registry_is_well(self) -> &'static str {
+        self.pick("answers and lets the gateway in", "有响应，网关可以登录")
+    }
+
+    pub(crate) fn no_registry(self) -> &'static str {
+        self.pick("none: instances cannot be saved as images", "未设置：实例无法保存为镜像")
+    }
+
+    pub(crate) fn hint_no_registry(self) -> &'static str {
+        self.pick(
+            "`deploy/install.sh` says what to add to `berth.toml` for the one that Berth runs; or set `registry` in `[gateway]` and `[envd]` to one of your own",
+            "运行 `deploy/install.sh`，它会说明使用 Berth 自带仓库需在 `berth.toml` 中添加什么；也可在 `[gateway]` 和 `[envd]` 中将 `registry` 设为自有仓库",
+        )
+    }
+
+    pub(crate) fn hint_registry(self) -> &'static str {
+        self.pick(
+            "`systemctl restart berth-registry`, or `make up`; check `registry` in `berth.toml`",
+            "请运行 `systemctl restart berth-registry` 或 `make up`，并检查 `berth.toml` 中的 `registry`",
+        )
+    }
+
+    pub(crate) fn hint_registry_login(self) -> &'static str {
+        self.pick(
+            "the file `registry_password_file` of `berth.toml` has to hold the password of `registry_user` there; for the registry that Berth runs, `systemctl restart berth-registry` brings the two together",
+            "`berth.toml` 中 `registry_password_file` 所指的文件须为该仓库中 `registry_user` 的密码；若为 Berth 自带仓库，运行 `systemctl restart berth-registry` 即可使两者一致",
+        )
+    }
+
+    pub(crate) fn other_registry(self) -> &'static str {
+        self.pick(
+            "`[gateway]` and `[envd]` of `berth.toml` name different ones",
+            "`berth.toml` 的 `[gateway]` 与 `[envd]` 所设仓库不同",
+        )
+    }
+
+    pub(crate) fn hint_other_registry(self) -> &'static str {
+        self.pick(
+            "set `registry` and its login to the same in both",
+            "请在两处设置相同的 `registry` 及其登录",
+        )
     }
 
     pub(crate) fn no_iptables(self) -> &'static str {

@@ -24,6 +24,10 @@ const HEAD_MAX: u64 = 4096;
 /// Below these the gateway says that it is unwell, too.
 const LEAST_BYTES: u64 = 1 << 30;
 const LEAST_PERCENT: u64 = 5;
+/// The exit codes of `gateway check-registry`; any other but zero is an unwell registry.
+const WRONG_SETTINGS: i32 = 64;
+const REGISTRY_REFUSES: i32 = 4;
+const NO_REGISTRY: i32 = 5;
 const DEFAULT_IMAGE: &str = "localhost/berth/base:latest";
 const DEFAULT_DOCKER: &str = "/var/run/docker.sock";
 
@@ -61,6 +65,7 @@ pub(super) async fn look(data: &Path, report: &mut Report) {
     }
     let tools = crate::config::variable("BERTH_TOOLS").or_else(|| text("envd", "tools"));
     look_at_tools(&tools.map_or_else(|| data.join("tools"), |named| data.join(named)), report);
+    look_at_registry(data, text("gateway", "registry") == text("envd", "registry"), report);
     look_at_disk(data, report);
     match find("iptables") {
         Some(path) => report.ok(Check::Iptables, path.display().to_string()),
@@ -123,16 +128,51 @@ fn look_at_settings(program: &'static str, data: &Path, report: &mut Report) {
     }
 }
 
+/// As the gateway finds it, with the variables of the one that runs: `make up` names its registry by them.
+fn look_at_registry(data: &Path, agreed: bool, report: &mut Report) {
+    let words = report.words;
+    let Some(path) = beside("gateway").or_else(|| find("gateway")) else {
+        return report.skip(Check::Registry, words.no_program("gateway"));
+    };
+    let running = holder_of("gateway", data).map(variables).unwrap_or_default();
+    let asked = Command::new(&path).arg("check-registry").envs(running).env("BERTH_DATA", data).output();
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(error) => return report.skip(Check::Registry, format!("gateway: {error}")),
+    };
+    let said = || String::from_utf8_lossy(&asked.stderr).trim().replace('\n', "; ");
+    match asked.status.code() {
+        _ if !agreed => report.fail(Check::Registry, words.other_registry(), words.hint_other_registry()),
+        Some(0) => report.ok(Check::Registry, words.registry_is_well()),
+        Some(REGISTRY_REFUSES) => report.fail(Check::Registry, said(), words.hint_registry_login()),
+        // Said already.
+        Some(WRONG_SETTINGS) => report.skip(Check::Registry, said()),
+        Some(NO_REGISTRY) => report.warn(Check::Registry, words.no_registry(), words.hint_no_registry()),
+        Some(_) | None => report.fail(Check::Registry, said(), words.hint_registry()),
+    }
+}
+
+/// Those of a process that are ours, if it may be looked at.
+fn variables(process: i64) -> Vec<(String, String)> {
+    let all = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    let all = all.split(|byte| *byte == 0).filter_map(|one| str::from_utf8(one).ok()?.split_once('='));
+    let ours = all.filter(|(name, _)| name.starts_with("BERTH_"));
+    ours.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
 /// Who holds the lock, from the kernel's own list: trying to take it could get in the way of a start.
 fn look_at_holder(program: &'static str, data: &Path, report: &mut Report) {
     let words = report.words;
     let check = if program == "gateway" { Check::Gateway } else { Check::Envd };
-    let lock = data.join(format!("{program}.lock"));
-    let holder = fs::metadata(&lock).ok().and_then(|lock| holder(lock.ino()));
-    match holder {
+    match holder_of(program, data) {
         Some(process) => report.ok(check, words.held_by(process)),
         None => report.fail(check, words.does_not_run(program), words.hint_start(program)),
     }
+}
+
+fn holder_of(program: &str, data: &Path) -> Option<i64> {
+    let lock = data.join(format!("{program}.lock"));
+    fs::metadata(&lock).ok().and_then(|lock| holder(lock.ino()))
 }
 
 fn holder(inode: u64) -> Option<i64> {
