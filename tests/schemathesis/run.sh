@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Throws thousands of requests, made up from the API's own description, at a gateway and an envd of its own, as nobody,
-# user, leader and admin. Everybody has instances that run and are made again when a request has deleted them, so that
-# what is asked of instances is really done. No answer may be a 500, and nothing may panic, here or there.
+# user, leader and admin. Everybody has instances that run, jobs, saved images, secrets and tokens, and there are groups and
+# workspaces, all made again when a request has deleted them, so that what is asked is really done. No answer may be a 500,
+# and nothing may panic, here or there.
 #
 #   tests/schemathesis/run.sh [REQUESTS]     [10000]
 #
@@ -20,24 +21,35 @@ if [[ ! -x $venv/bin/schemathesis ]]; then
   "$venv/bin/pip" install --quiet "schemathesis==$version"
 fi
 
+# Where the images are that requests save and speak of.
+images=$(mktemp -d)
+BERTH_REGISTRY=$(deploy/up/registry.sh address "$images/files")
+export BERTH_REGISTRY
+export BERTH_REGISTRY_USER=berth BERTH_REGISTRY_PASSWORD_FILE=$images/password BERTH_REGISTRY_FILES=$images/files
+deploy/up/registry.sh serve "$images/files" "$images/password" >"$images/log" 2>&1 &
+registry=$!
+
 # shellcheck source=tests/gateway-alone.sh
 source tests/gateway-alone.sh
+as() { BERTH_CONFIG=$data/$1.toml "$bin/berth" "${@:2}"; }
 for role in user leader; do
-  login "some-$role" "$(BERTH_CONFIG=$data/admin.toml "$bin/berth" user add "some-$role" --role "$role" 2>/dev/null)"
+  login "some-$role" "$(as admin user add "some-$role" --role "$role" 2>/dev/null)"
 done
 
-BERTH_CONFIG=$data/admin.toml "$bin/berth" user add some-victim >/dev/null 2>&1
+as admin user add some-victim >/dev/null 2>&1
 
 # Like the end in gateway-alone.sh, with all that envd made.
 envd=
 keeper=
 end() {
-  for process in $keeper $envd; do kill "$process" 2>/dev/null || true; done
-  wait $keeper $envd 2>/dev/null || true
+  for process in $keeper $envd $registry; do kill "$process" 2>/dev/null || true; done
+  wait $keeper $envd $registry 2>/dev/null || true
   local label
   label="berth.cluster=$(cat "$data/cluster" 2>/dev/null || echo none)"
   docker ps --all --quiet --filter "label=$label" | xargs --no-run-if-empty docker rm --force >/dev/null
+  docker images --format '{{.Repository}}:{{.Tag}}' "$BERTH_REGISTRY/*/*" | xargs --no-run-if-empty docker rmi >/dev/null 2>&1 || true
   "$bin/envd" purge >/dev/null 2>&1 || true
+  rm -rf "$images"
   finish
 }
 trap end EXIT
@@ -46,51 +58,84 @@ envd=$!
 
 # Gives everybody what the requests speak of, again and again.
 keep() {
+  set +e # most of it is there
   while sleep 2; do
+    for name in some-group other-group; do as admin group add "$name"; done
+    for name in some-space other-space; do
+      as admin workspace add "$name" && as admin workspace add-member "$name" some-user some-leader
+    done
+    as admin secret set KNOWN --site <<<value
     for who in some-user some-leader admin; do
       for name in "${names[@]}"; do
-        BERTH_CONFIG=$data/$who.toml "$bin/berth" create "$name" --cpus 0.2 --memory 128M >/dev/null 2>&1 || true
-        BERTH_CONFIG=$data/$who.toml "$bin/berth" start "$name" >/dev/null 2>&1 || true
+        as "$who" create "$name" --cpus 0.2 --memory 128M
+        as "$who" start "$name"
+      done
+      as "$who" image show train:v1 || as "$who" save train v1
+      as "$who" secret set KNOWN <<<value
+      for name in "${jobs[@]}"; do
+        as "$who" show "$name" || as "$who" submit --name "$name" --cpus 0.1 --memory 64M -- sleep 30
       done
     done
-  done
+  done >/dev/null 2>&1
 }
 names=(train rests)
+jobs=(learns evaluates)
 keep &
 keeper=$!
 for _ in $(seq 300); do
-  [[ $(BERTH_CONFIG=$data/some-user.toml "$bin/berth" ls 2>/dev/null | grep -c running) == "${#names[@]}" ]] && break
+  [[ $(as some-user ls 2>/dev/null | grep -c running) == "${#names[@]}" ]] &&
+    as some-user image show train:v1 2>/dev/null | grep -q ready && break
   kill -0 "$envd" || { cat "$data/envd.log"; exit 1; }
   sleep 0.2
 done
 
-# The description, with names that are there among those that are tried.
+# The description, with what is there among what is tried. Tokens are named by ids, so each has a number of them.
 description=$data/openapi.json
-python3 - "$description" "${names[@]}" <<'PY'
+describe() {
+  local who=$1 tokens=()
+  if [[ $who != nobody ]]; then
+    for number in $(seq 10); do as "$who" token new "known-$number" >/dev/null 2>&1 || true; done
+    mapfile -t tokens < <(as "$who" token ls --json | python3 -c 'import json, sys
+for token in json.load(sys.stdin):
+    if token["name"].startswith("known-"): print(token["id"])')
+  fi
+  python3 - "$description" "${names[*]}" "${jobs[*]}" "${tokens[*]}" <<'PY'
 import json, sys
+names, jobs, tokens = (argument.split() for argument in sys.argv[2:])
 document = json.load(open("gateway/api/openapi.json"))
 # Of people only one may be locked out: whoever asks must go on.
 LOCKS_OUT = {"change_user", "remove_user", "reset_password", "restore_user"}
+KNOWN = [
+    ("/api/v1/instances/{name}", "name", names),
+    ("/api/v1/jobs/{name}", "name", jobs),
+    ("/api/v1/images/{image}", "image", ["train:v1", "some-user/train:v1"]),
+    ("/api/v1/groups/{name}", "name", ["some-group", "other-group"]),
+    ("/api/v1/workspaces/{name}", "name", ["some-space", "other-space"]),
+    ("/api/v1/workspaces/{name}", "user", ["some-user", "some-victim"]),
+    ("/api/v1/me/secrets/{secret}", "secret", ["KNOWN"]),
+    ("/api/v1/site/secrets/{secret}", "secret", ["KNOWN"]),
+    ("/api/v1/tokens/{id}", "id", tokens),
+    ("/api/v1/users/{name}/quota", "name", ["some-victim", "some-user"]),
+]
 for path, operations in document["paths"].items():
     for operation in operations.values():
-        if path.startswith("/api/v1/instances/{name}"):
-            known = sys.argv[2:]
-        elif operation["operationId"] in LOCKS_OUT:
-            known = ["some-victim"]
-        else:
-            continue
         for parameter in operation.get("parameters", []):
-            if parameter["name"] == "name":
+            known = [value for start, name, values in KNOWN
+                     if path.startswith(start) and parameter["name"] == name for value in values]
+            if operation["operationId"] in LOCKS_OUT and parameter["name"] == "name":
+                known = ["some-victim"]
+            if known:
                 parameter["schema"] = {"type": "string", "enum": [*known, "nobody"]}
 json.dump(document, open(sys.argv[1], "w"))
 PY
+}
 
 # Those that go on for ever, and the one that would end the session.
-skip='^/api/v1/(events|instances/\{name\}/(exec|logs/follow|terminals/.*|ports/.*))$'
-operations=$(python3 - <<'PY'
-import json, re
+skip='^/api/v1/(events|(instances|jobs)/\{name\}/(exec|logs/follow|terminals/.*|ports/.*))$'
+operations=$(python3 - "$skip" <<'PY'
+import json, re, sys
 paths = json.load(open("gateway/api/openapi.json"))["paths"]
-skip = re.compile(r"^/api/v1/(events|instances/\{name\}/(exec|logs/follow|terminals/.*|ports/.*))$")
+skip = re.compile(sys.argv[1])
 print(sum(len(operations) for path, operations in paths.items() if not skip.match(path)) - 1)
 PY
 )
@@ -100,6 +145,7 @@ examples=$((wanted * 2 / 4 / operations + 1))
 for who in nobody some-user some-leader admin; do
   header=()
   [[ $who == nobody ]] || header=(--header "Authorization: Bearer $(token "$who")")
+  describe "$who"
   echo "== $operations operations as $who, $examples examples each" >&2
   # In there, since it leaves files where it runs.
   (cd "$data" && "$venv/bin/schemathesis" run "$description" --url "$url" "${header[@]}" \
@@ -130,7 +176,7 @@ for line in open(sys.argv[1], errors="replace"):
         statuses[event["status"]] += 1
         if event["status"] == 500:
             wrong.append(line)
-print("requests:", sent, "and those that keep the instances; answers:", dict(sorted(statuses.items())))
+print("requests:", sent, "and those that keep things there; answers:", dict(sorted(statuses.items())))
 for line in wrong[:20]:
     print(line.rstrip())
 if sent < int(sys.argv[2]):
