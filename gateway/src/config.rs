@@ -32,6 +32,8 @@ pub(crate) struct Config {
     pub(crate) http: SocketAddr,
     /// `BERTH_SSH`: where SSH listens.
     pub(crate) ssh: SocketAddr,
+    /// Where people reach SSH, if that is not where it listens: host and port.
+    pub(crate) ssh_public: Option<(String, u16)>,
     /// The address that people type, without a slash at the end.
     pub(crate) url: Option<String>,
     /// Earlier addresses of the same site; they lead to `url`.
@@ -208,6 +210,7 @@ impl Config {
             data: data.to_owned(),
             http: http.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
             ssh: ssh.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
+            ssh_public: take_ssh_public(reader),
             url: take_url(reader),
             old_addresses: reader.addresses("old_addresses"),
             trusted_proxies: take_proxies(reader),
@@ -244,6 +247,7 @@ impl Config {
             reader.mistake("`gateway.old_addresses` lead to `gateway.url`, which is not set");
         }
         config.check_distinct(reader);
+        config.check_wildcard(reader);
         let hosts = config.hosts();
         if let Some(Tls { certificate: Certificate::SelfSigned { names }, .. }) = &mut config.tls {
             names.extend(hosts);
@@ -264,6 +268,21 @@ impl Config {
         all.sort_unstable();
         for pair in all.windows(2).filter(|pair| pair[0] == pair[1]) {
             reader.mistake(&format!("the address {} is given twice", pair[0]));
+        }
+    }
+
+    /// The authority looks at the port of each name (TLS-ALPN-01), and a wildcard has none.
+    fn check_wildcard(&self, reader: &mut Reader<'_>) {
+        let Some(Tls { certificate: Certificate::Acme { domains, .. }, .. }) = &self.tls else { return };
+        for domain in domains.iter().filter(|domain| domain.contains('*')) {
+            reader.mistake(&format!(
+                "`gateway.tls.acme.domains`: `{domain}` cannot be had by TLS-ALPN-01; name single hosts, or give files with `cert` and `key` in `[gateway.tls]`"
+            ));
+        }
+        if let (AppsMode::Host, Some(domain)) = (self.apps.mode, &self.apps.domain) {
+            reader.mistake(&format!(
+                "`gateway.apps.domain` needs a certificate for `*.{domain}`, which `[gateway.tls.acme]` cannot get (TLS-ALPN-01); give files for it and the console with `cert` and `key` in `[gateway.tls]`, or set `gateway.apps.mode = \"path\"`"
+            ));
         }
     }
 
@@ -328,6 +347,20 @@ fn take_url(reader: &mut Reader<'_>) -> Option<String> {
         ));
     }
     Some(url.trim_end_matches('/').to_owned())
+}
+
+fn take_ssh_public(reader: &mut Reader<'_>) -> Option<(String, u16)> {
+    let text = reader.text("ssh_public", None, None)?;
+    let parsed = text.parse::<http::uri::Authority>().ok().filter(|public| !public.as_str().contains('@'));
+    let host = parsed.as_ref().map(|public| public.host().trim_matches(['[', ']']).to_owned());
+    let port = parsed.as_ref().and_then(http::uri::Authority::port_u16).filter(|port| *port != 0);
+    let public = host.filter(|host| !host.is_empty()).zip(port);
+    if public.is_none() {
+        reader.mistake(&format!(
+            "`gateway.ssh_public` is `{text}`; write a host and a port, such as `ssh.example.org:22`"
+        ));
+    }
+    public
 }
 
 fn take_apps(reader: &mut Reader<'_>) -> Apps {

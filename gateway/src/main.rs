@@ -185,7 +185,7 @@ fn prepare(config: &Config) -> anyhow::Result<lock::Lock> {
 
 /// The lines that `make up` ends with. The password is shown this once.
 fn welcome(console: &str, ssh: &ssh::Ssh, admin: Option<NewAdmin>) -> String {
-    let port = ssh.door.port;
+    let port = ssh.port;
     match admin {
         Some(NewAdmin { name, password }) => {
             format!("Console  {console}\nSSH      port {port}\nUser     {name}\nPassword {password}\n")

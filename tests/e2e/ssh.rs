@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use tests::{IMAGE, LIMIT, Laptop, OrFail as _, Talk, World, prepared, scripts, wait_until};
+use tests::{IMAGE, LIMIT, Laptop, OrFail as _, Setup, Talk, World, prepared, scripts, wait_until};
+use tokio::net::{TcpListener, TcpStream};
 
 /// A world with instance `train` that runs.
 async fn world() -> World {
@@ -350,6 +351,29 @@ async fn the_berth_command_needs_no_configuration() {
     ssh.arg("-F").arg(&file).args(["-o", "BatchMode=yes", "train.berth", "echo in"]);
     let ran = Laptop::new(&world).await.run(ssh, b"").await;
     assert_eq!(ran.succeeded(), "in\n");
+}
+
+#[tokio::test]
+async fn clients_go_to_the_public_address() {
+    let public = TcpListener::bind("127.0.0.1:0").await.or_fail("find a free port");
+    let address = public.local_addr().or_fail("find a free port");
+    let config = format!("[gateway]\nssh_public = '{address}'\n");
+    let world = World::start_with(Setup { config, ..Setup::default() }).await;
+    assert_ne!(world.ssh_port(), address.port());
+    world.berth(&["create", "train", "--image", IMAGE, "--wait"]).await.succeeded();
+    let told = world.berth(&["ssh", "--info", "train"]).await.succeeded();
+    assert!(told.contains(&format!("admin+train@127.0.0.1 -p {}", address.port())), "{told}");
+    let config = world.berth(&["config-ssh", "--print"]).await.succeeded();
+    assert!(config.contains(&format!("HostName 127.0.0.1\n  Port {}\n", address.port())), "{config}");
+
+    // As a router does it.
+    let passed_on = async {
+        let (mut client, _) = public.accept().await.or_fail("be asked for SSH");
+        let door = TcpStream::connect(("127.0.0.1", world.ssh_port())).await;
+        let _ = tokio::io::copy_bidirectional(&mut client, &mut door.or_fail("reach SSH")).await;
+    };
+    let (said, ()) = tokio::join!(world.berth(&["ssh", "train", "--", "echo in"]), passed_on);
+    assert_eq!(said.succeeded(), "in\n");
 }
 
 #[tokio::test]

@@ -60,6 +60,39 @@ fn tls_is_one_of_three() {
     assert!(read("[gateway]\nold_addresses = ['127.0.0.1:7443']", None).is_err(), "they lead nowhere");
 }
 
+#[test]
+fn acme_cannot_have_a_wildcard() {
+    let acme = |apps: &str, domain: &str| {
+        let acme = format!("[gateway.tls.acme]\ndomains = ['{domain}']\nemail = 'ops@example.org'");
+        read(&format!("[gateway.apps]\n{apps}\n{acme}"), None).map_err(|mistakes| mistakes.to_string())
+    };
+    let found = acme("domain = 'apps.example.org'", "berth.example.org").unwrap_err();
+    for word in ["`*.apps.example.org`", "`cert` and `key`", "`gateway.apps.mode = \"path\"`"] {
+        assert!(found.contains(word), "{word}: {found}");
+    }
+    assert!(acme("", "*.apps.example.org").unwrap_err().contains("single hosts"));
+    assert!(acme("", "berth.example.org").is_ok(), "a site without a domain of apps");
+    assert!(acme("domain = 'apps.example.org'\nmode = 'path'", "berth.example.org").is_ok(), "path mode");
+}
+
+#[test]
+fn the_public_address_of_ssh_is_a_host_and_a_port() {
+    let public = |text: &str| read(&format!("[gateway]\nssh_public = '{text}'"), None);
+    for (text, host, port) in [
+        ("ssh.example.org:22", "ssh.example.org", 22),
+        ("192.0.2.7:2222", "192.0.2.7", 2222),
+        ("[2001:db8::7]:22", "2001:db8::7", 22),
+    ] {
+        assert_eq!(public(text).unwrap().ssh_public, Some((host.to_owned(), port)), "{text}");
+    }
+    for wrong in
+        ["ssh.example.org", "22", ":22", "ssh.example.org:0", "alice@host:22", "ssh://host:22", "a b:22"]
+    {
+        let found = public(wrong).unwrap_err().to_string();
+        assert!(found.contains(wrong) && found.contains("`ssh.example.org:22`"), "{found}");
+    }
+}
+
 /// The example with every setting in it switched on.
 fn switched_on() -> String {
     let line = |line: &'static str| {

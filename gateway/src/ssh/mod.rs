@@ -85,6 +85,8 @@ const KEYS: &[Algorithm] = &[
 pub(crate) struct Ssh {
     listener: TcpListener,
     config: Arc<server::Config>,
+    /// Where it listens.
+    pub(crate) port: u16,
     /// What users are told of it.
     pub(crate) door: SshDoor,
 }
@@ -98,9 +100,14 @@ impl Ssh {
         listen::prepare(&listener)?;
         let key = host_key::load_or_make(&config.data.join("keys"))?;
         let public = key.public_key();
+        let port = listener.local_addr()?.port();
+        let (host, public_port) = match &config.ssh_public {
+            Some((host, port)) => (Some(host.clone()), *port),
+            None => (config.url.as_deref().and_then(host_of), port),
+        };
         let door = SshDoor {
-            host: config.url.as_deref().and_then(host_of),
-            port: listener.local_addr()?.port(),
+            host,
+            port: public_port,
             host_key: public.to_openssh().context("the SSH host key cannot be written down")?,
             fingerprint: public.fingerprint(HashAlg::Sha256).to_string(),
         };
@@ -132,7 +139,7 @@ impl Ssh {
             nodelay: true,
             ..server::Config::default()
         };
-        Ok(Self { listener, config: Arc::new(config), door })
+        Ok(Self { listener, config: Arc::new(config), port, door })
     }
 
     /// Takes connections until the process stops. Those that are open are tasks, and end with them. Each stays on the
