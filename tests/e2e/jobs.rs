@@ -361,6 +361,23 @@ async fn a_start_of_the_machine_is_not_the_jobs_failure() {
     assert_eq!((ended.status, ended.attempt), (Status::Succeeded, 2));
 }
 
+/// As after a start of the machine that its containers did not outlive.
+#[tokio::test]
+async fn a_command_is_run_again_when_its_container_is_gone() {
+    let mut world = World::start().await;
+    let script = "echo run >> /userhome/runs; [ $(wc -l < /userhome/runs) -ge 2 ] || sleep 600";
+    world.berth(&["submit", "--name", "gone", "-m", "128M", "--", "sh", "-c", script]).await.succeeded();
+    wait_until("it runs", LIMIT, async || (home(&world, "runs") == "run\n").then_some(())).await;
+    world.kill_gateway();
+    world.kill_envd();
+    tests::engine::docker(&["rm", "-f", &world.only_container()]);
+    world.start_envd().await;
+    world.start_gateway().await;
+    let submitted = job(&world, "gone").await;
+    let ended = over(&world, &submitted).await;
+    assert_eq!((ended.status, ended.attempt), (Status::Succeeded, 2));
+}
+
 #[tokio::test]
 async fn a_mount_that_is_read_only_cannot_be_written_to() {
     let world = World::start().await;

@@ -3,8 +3,8 @@
 //! Both are pure: [`judge`] looks at the tasks of one try, [`retry`] at how the try ended and how many there were.
 //! The rules are OpenPAI's, which the other dialects are special cases of: a dialect's own defaults are in the spec
 //! that its reader made (`Completion`, `Retries`), so no rule here asks which file a job came from, with one
-//! exception: failures that are the platform's own are retried without being counted only where users were promised
-//! that.
+//! exception: of exit codes that may be the platform's own, such as 137, only OpenPAI promised its users that they do
+//! not count. A machine that went away under its tasks counts for nobody.
 
 use serde::{Deserialize, Serialize};
 
@@ -136,17 +136,15 @@ pub fn retry(dialect: Dialect, retries: Retries, tries: Tries, verdict: Verdict)
         Retries::AfterFailure | Retries::Always => return Next::Again { counted: true },
         Retries::UpTo(most) => most,
     };
-    let again = if tries.counted < most { Next::Again { counted: true } } else { Next::Over };
-    match (behaviour(exit_code), dialect) {
-        (Behaviour::Transient, Dialect::OpenpaiV1 | Dialect::OpenpaiV2) if tries.free < MOST_FREE_RETRIES => {
-            Next::Again { counted: false }
-        }
-        (Behaviour::Permanent, _) | (Behaviour::Transient, Dialect::OpenpaiV1 | Dialect::OpenpaiV2) => {
-            Next::Over
-        }
-        (Behaviour::Transient, Dialect::Berth | Dialect::Dlc | Dialect::Determined)
-        | (Behaviour::Unknown, _) => again,
-    }
+    let behaviour = behaviour(exit_code);
+    let promised = matches!(dialect, Dialect::OpenpaiV1 | Dialect::OpenpaiV2);
+    let is_free = behaviour == Behaviour::Transient && (promised || exit_code == NODE_LOST);
+    let again = match behaviour {
+        Behaviour::Transient if is_free => tries.free < MOST_FREE_RETRIES,
+        Behaviour::Permanent => false,
+        Behaviour::Transient | Behaviour::Unknown => tries.counted < most,
+    };
+    if again { Next::Again { counted: !is_free } } else { Next::Over }
 }
 
 /// Whether a task alone is run again after an end with `exit_code`, as long as its tries last. One that is not to be

@@ -243,10 +243,12 @@ fn whether_a_job_is_tried_again() {
         (OpenpaiV2, Retries::AfterFailure, tries(0, 0), done, Next::Over),
         (OpenpaiV2, Retries::Always, tries(99, 0), done, COUNTED),
         (OpenpaiV2, Retries::Always, tries(0, 0), failed(1), COUNTED),
-        // The others count every try.
-        (Berth, Retries::UpTo(1), tries(0, 0), failed(NODE_LOST), COUNTED),
-        (Berth, Retries::UpTo(1), tries(1, 0), failed(NODE_LOST), Next::Over),
-        (Dlc, Retries::UpTo(0), tries(0, 0), failed(NODE_LOST), Next::Over),
+        // The others count what a command ended with, and nobody counts a machine that went away.
+        (Berth, Retries::UpTo(1), tries(0, 0), failed(137), COUNTED),
+        (Berth, Retries::UpTo(1), tries(1, 0), failed(137), Next::Over),
+        (Berth, Retries::UpTo(0), tries(0, 0), failed(NODE_LOST), FREE),
+        (Dlc, Retries::UpTo(0), tries(0, 1), failed(NODE_LOST), FREE),
+        (Determined, Retries::UpTo(0), tries(0, MOST_FREE_RETRIES), failed(NODE_LOST), Next::Over),
         (Determined, Retries::UpTo(0), tries(0, 0), failed(1), Next::Over),
         // Who stopped it does not want it back.
         (OpenpaiV2, Retries::Always, tries(0, 0), Verdict::Stopped, Next::Over),
