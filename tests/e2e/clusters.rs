@@ -138,7 +138,7 @@ async fn pools_keep_cards_for_their_kinds() {
     }
     let ask = ["create", "one", "--gpus", "1", "--gpu-type", "3090", "--dry-run"];
     let said = world.berth(&ask).await.succeeded();
-    assert!(said.contains("never start: pool `train` takes only jobs"), "{said}");
+    assert!(said.contains("be refused: pool `train` takes only jobs"), "{said}");
     let said = world.berth_in_chinese(&ask).await.succeeded();
     assert!(said.contains("资源池 `train` 只接受任务"), "{said}");
     let (_, said) = world.berth(&["create", "one", "--pool", "moon"]).await.ended(1);
@@ -161,6 +161,22 @@ async fn pools_keep_cards_for_their_kinds() {
     }
     let never = submit(determined("resource_pool", "dev")).await;
     assert!(matches!(&never, DryRun::Never { params, .. } if params["pool"] == "dev"), "{never:?}");
+
+    // What is there to be worked in goes where instances go, and so does what old files call `debug`.
+    client.delete_instance("work").await.or_fail("delete an instance");
+    for (name, gpu_type, command) in
+        [("look", "debug", "nvidia-smi; sleep 600"), ("work_in", "", "sleep infinity")]
+    {
+        let file = super::jobs::v1(name, &format!(r#""gpuType": "{gpu_type}","#), command);
+        client
+            .submit_job(&SubmitJob::new(file.replace(r#""gpuNumber": 0"#, r#""gpuNumber": 2"#)))
+            .await
+            .or_fail("submit a job");
+        let task = super::jobs::until_running(&world, name).await.tasks.remove(0);
+        let gpus = client.gpus().await.or_fail("list the cards");
+        let mut its_own = gpus.iter().filter(|gpu| task.cards.contains(&gpu.uuid));
+        assert!(task.cards.len() == 2 && its_own.all(|gpu| gpu.model == nvml::MODELS[1]), "{task:?}");
+    }
 }
 
 #[tokio::test]

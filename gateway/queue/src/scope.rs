@@ -40,7 +40,7 @@ impl<'a> Scopes<'a> {
 
     pub(crate) fn of(&mut self, work: &'a Work, cluster: &Cluster<'a>) -> Rc<Scope> {
         let number = self.known.len();
-        let key = (work.cluster.as_str(), work.kind, work.pool.as_deref());
+        let key = (work.cluster.as_str(), work.pool_kind, work.pool.as_deref());
         let new = || Rc::new(scope(number, work, self.pools, cluster));
         Rc::clone(self.known.entry(key).or_insert_with(new))
     }
@@ -67,12 +67,13 @@ fn scope(number: usize, work: &Work, pools: &[Pool], cluster: &Cluster<'_>) -> S
         let mut those =
             pools.iter().filter(|pool| model.map_or(pool.models.is_empty(), |model| pool.has(model)));
         let first = those.next()?;
-        let any = first.kinds.contains(&work.kind) || those.any(|pool| pool.kinds.contains(&work.kind));
+        let any =
+            first.kinds.contains(&work.pool_kind) || those.any(|pool| pool.kinds.contains(&work.pool_kind));
         (!any).then(|| not_for(first))
     };
     let open = |model: &str| match asked {
         None => takes(Some(model)).is_none(),
-        Some(pool) => pool.is_some_and(|pool| pool.kinds.contains(&work.kind) && pool.has(model)),
+        Some(pool) => pool.is_some_and(|pool| pool.kinds.contains(&work.pool_kind) && pool.has(model)),
     };
     let shut = match asked {
         None => takes(None),
@@ -80,7 +81,7 @@ fn scope(number: usize, work: &Work, pools: &[Pool], cluster: &Cluster<'_>) -> S
             pool: work.pool.clone().unwrap_or_default(),
             known: pools.iter().map(|pool| pool.name.clone()).collect(),
         }),
-        Some(Some(pool)) => (!pool.kinds.contains(&work.kind)).then(|| not_for(pool)),
+        Some(Some(pool)) => (!pool.kinds.contains(&work.pool_kind)).then(|| not_for(pool)),
     };
     let models = present.iter().copied().filter(|&model| open(cluster.models[model])).collect();
     Scope { number, all, ready, models, present, shut }

@@ -77,6 +77,8 @@ pub enum Kind {
 pub struct Work {
     pub id: String,
     pub kind: Kind,
+    /// What it is to pools: a job to work in goes where instances do.
+    pub pool_kind: Kind,
     pub user: String,
     pub group: String,
     pub share: Option<String>,

@@ -93,6 +93,7 @@ fn coming(most: usize, priorities: std::ops::RangeInclusive<u8>) -> impl Strateg
                 let work = Work {
                     id: format!("w{at_index:03}"),
                     kind: if job { Kind::Job } else { Kind::Instance },
+                    pool_kind: if job && at_index % 3 > 0 { Kind::Job } else { Kind::Instance },
                     user: format!("u{user}"),
                     group: format!("g{}", user % 2),
                     share: share.map(|share| format!("s{share}")),
@@ -260,7 +261,7 @@ fn check_pools(situation: &Situation, coming: &[Coming]) {
                     Some(pool) => vec![pool],
                     None => situation.pools.iter().filter(here).filter(has).collect(),
                 };
-                let takes = |pool: &&Pool| has(pool) && pool.kinds.contains(&work.kind);
+                let takes = |pool: &&Pool| has(pool) && pool.kinds.contains(&work.pool_kind);
                 assert!(own.is_empty() || own.iter().any(takes), "{} has {}", work.id, card.id);
             }
         }

@@ -43,6 +43,7 @@ fn work(id: &str, gpus: u32, submitted: i64) -> Work {
     Work {
         id: id.to_owned(),
         kind: Kind::Job,
+        pool_kind: Kind::Job,
         user: "alice".to_owned(),
         group: "vision".to_owned(),
         share: None,
@@ -188,7 +189,7 @@ fn what_can_never_be_is_said_at_once() {
             Impossible::NoSuchPool { pool: "debug".to_owned(), known: vec!["main".to_owned()] },
         ),
         (
-            |work| work.kind = Kind::Debug,
+            |work| work.pool_kind = Kind::Debug,
             Impossible::NotForKind { pool: "main".to_owned(), kinds: vec![Kind::Instance, Kind::Job] },
         ),
         (|work| work.tasks.clear(), Impossible::Nothing),
@@ -308,7 +309,7 @@ fn a_pool_of_cards_is_for_its_kinds() {
         vec![pool("dev", &["P100"], &[Kind::Instance, Kind::Debug]), pool("train", &["V100"], &[Kind::Job])];
     let outcome = |kind: Kind, gpus: u32, model: Option<&str>, pool: Option<&str>| {
         let (model, pool) = (model.map(str::to_owned), pool.map(str::to_owned));
-        decide_for(&all, &Work { kind, model, pool, ..work("one", gpus, 10) }).unwrap()
+        decide_for(&all, &Work { pool_kind: kind, model, pool, ..work("one", gpus, 10) }).unwrap()
     };
     let cards = |outcome: Outcome| match outcome {
         Outcome::Start { tasks } => tasks[0].cards.clone(),

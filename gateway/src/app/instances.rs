@@ -13,8 +13,8 @@ use gateway_api::{
     session::Role,
 };
 use jiff::Timestamp;
-
 use oci_spec::distribution::Reference;
+use queue::Kind;
 
 use super::{App, line};
 use crate::{
@@ -71,7 +71,8 @@ impl App {
         let name: InstanceName = wanted.name.parse().map_err(Error::BadName)?;
         let (id, slug) = (InstanceId::new(), name.slug());
         let mut spec = self.checked(caller, cluster, wanted, slug.to_string()).await?;
-        self.refuse(&line::new_instance_work(&id, caller, cluster, pool.as_deref(), &spec)).await?;
+        self.refuse(&line::new_instance_work(Kind::Instance, &id, caller, cluster, pool.as_deref(), &spec))
+            .await?;
         spec.image = self.pin_image(caller, cluster, &spec.image, None).await?;
         let new = NewInstance {
             id: &id,
@@ -112,9 +113,9 @@ impl App {
             name => name.parse::<InstanceName>().map_err(Error::BadName)?.slug().to_string(),
         };
         let spec = self.checked(caller, cluster, wanted, hostname).await?;
-        let work = line::new_instance_work(&InstanceId::new(), caller, cluster, pool.as_deref(), &spec);
-        let outcome = self.foresee(&work).await?;
-        outcome.map(|outcome| line::dry_run(&outcome)).ok_or_else(Error::no_machine)
+        let id = InstanceId::new();
+        let work = line::new_instance_work(Kind::Instance, &id, caller, cluster, pool.as_deref(), &spec);
+        self.dry_run(&work).await
     }
 
     /// What a request asks for, if all of it is right.
@@ -284,7 +285,8 @@ impl App {
             ..row.spec.clone()
         };
         let cluster = self.clusters.of(&row.cluster);
-        self.refuse(&line::new_instance_work(&row.id, caller, cluster, row.pool.as_deref(), &spec)).await?;
+        let work = line::new_instance_work(Kind::Debug, &row.id, caller, cluster, row.pool.as_deref(), &spec);
+        self.refuse(&work).await?;
         let status = on_its_way();
         let line = caller.line(act_word(Action::Start), row.id.as_str()).with("name", row.name.as_str());
         if !self.store.open_task(&row.id, row.generation, &spec, &status, &line).await? {

@@ -84,8 +84,7 @@ impl App {
     /// What would become of a submission.
     pub(crate) async fn dry_run_job(&self, caller: &Caller, wanted: &SubmitJob) -> Result<DryRun, Error> {
         let (row, _) = self.draft(caller, wanted).await?;
-        let outcome = self.foresee(&line::job_work(&row)).await?;
-        outcome.map(|outcome| line::dry_run(&outcome)).ok_or_else(Error::no_machine)
+        self.dry_run(&line::job_work(&row)).await
     }
 
     /// A page of the caller's own jobs, or of all that they may see: the newest, or those that come after `page.after`.

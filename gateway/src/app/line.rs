@@ -15,9 +15,10 @@ use gateway_api::{
     job::{DryRun, QueuePlace, QueueReason},
 };
 use jiff::Timestamp;
+use jobfile::spec::Purpose;
 use queue::{
-    Allowance, Card, Decision, Impossible, Kind, Limits, Need, Node, Outcome, Owner, Placed, Pool, Reason,
-    Resource, Rules, Running, Situation, Work,
+    Allowance, Card, Decision, Impossible, Kind, Need, Node, Outcome, Owner, Placed, Pool, Reason, Resource,
+    Rules, Running, Situation, Work,
 };
 
 use super::{App, instances::readable};
@@ -33,7 +34,7 @@ use crate::{
 pub(crate) const PRIORITY_DEFAULT: u8 = 5;
 /// The addresses of a user's network on one machine, some of them left for what is not in the line.
 const ADDRESSES: u64 = 240;
-/// Job files of OpenPAI ask for it to look around; where the site has no such pool, any will do.
+/// Job files of OpenPAI ask for it to look around; where the site has no such pool, they go where instances do.
 const DEBUG_POOL: &str = "debug";
 /// How long one waits for the next higher priority.
 const AGEING: Duration = Duration::from_hours(24);
@@ -113,21 +114,25 @@ impl App {
 
     /// The quotas, with models by the names that the queue knows.
     async fn allowances(&self) -> Result<BTreeMap<Owner, Allowance>, StoreError> {
-        let by_model = |limits: &mut Limits| {
-            let named = std::mem::take(&mut limits.gpus_by_model).into_iter();
-            limits.gpus_by_model =
-                named.map(|(name, most)| (self.gpu_model(&name).unwrap_or(name), most)).collect();
-        };
         let mut all: BTreeMap<_, _> = self.store.quotas().await?.into_iter().collect();
         all.extend(self.config.shares.iter().map(|share| {
             let allowance = Allowance { limits: share.limits(), raise: None };
             (Owner::Share(share.name.clone()), allowance)
         }));
         for allowance in all.values_mut() {
-            by_model(&mut allowance.limits);
-            allowance.raise.iter_mut().for_each(|raise| by_model(&mut raise.limits));
+            self.name_models(allowance);
         }
         Ok(all)
+    }
+
+    /// Limits of models are by the names that the cards have, however they were written.
+    pub(super) fn name_models(&self, allowance: &mut Allowance) {
+        let raised = allowance.raise.as_mut().map(|raise| &mut raise.limits);
+        for limits in std::iter::once(&mut allowance.limits).chain(raised) {
+            let named = std::mem::take(&mut limits.gpus_by_model).into_iter();
+            limits.gpus_by_model =
+                named.map(|(name, most)| (self.gpu_model(&name).unwrap_or(name), most)).collect();
+        }
     }
 
     /// What would become of `work`; `None` as long as no machine has reported.
@@ -142,16 +147,29 @@ impl App {
 
     /// Refuses at once what no machine could ever take, and what is over its user's quota where the site wants that.
     pub(crate) async fn refuse(&self, work: &Work) -> Result<(), Error> {
-        match self.foresee(work).await? {
-            Some(Outcome::Never { reason }) => Err(never(&reason)),
-            Some(Outcome::Wait {
+        let outcome = self.foresee(work).await?;
+        outcome.and_then(|outcome| self.refusal(&outcome)).map_or(Ok(()), Err)
+    }
+
+    /// What would become of a request: what [`App::refuse`] refuses never starts.
+    pub(crate) async fn dry_run(&self, work: &Work) -> Result<DryRun, Error> {
+        let outcome = self.foresee(work).await?.ok_or_else(Error::no_machine)?;
+        Ok(match (place(&outcome), self.refusal(&outcome)) {
+            (None, _) => DryRun::StartsNow,
+            (Some(queue), None) => DryRun::Waits { queue },
+            (Some(QueuePlace { reason, params, .. }), Some(_)) => DryRun::Never { reason, params },
+        })
+    }
+
+    fn refusal(&self, outcome: &Outcome) -> Option<Error> {
+        match outcome {
+            Outcome::Never { reason } => Some(never(reason)),
+            Outcome::Wait {
                 reason: Reason::AllowanceTooSmall { resource: Resource::Tasks, limit, wanted, .. },
                 ..
-            }) => Err(Error::NeedsMoreMachines { tasks: wanted, fit: limit }),
-            Some(Outcome::Wait { reason, .. }) if self.config.jobs.refuse_over_quota => {
-                over_quota(&reason).map_or(Ok(()), Err)
-            }
-            Some(Outcome::Start { .. } | Outcome::Wait { .. }) | None => Ok(()),
+            } => Some(Error::NeedsMoreMachines { tasks: *wanted, fit: *limit }),
+            Outcome::Wait { reason, .. } if self.config.jobs.refuse_over_quota => over_quota(reason),
+            Outcome::Start { .. } | Outcome::Wait { .. } => None,
         }
     }
 
@@ -168,7 +186,7 @@ impl App {
         if let Some(asked) = work.pool.take_if(|asked| !is_pool(asked)) {
             match self.gpu_model(&asked) {
                 Some(model) if work.model.is_none() => work.model = Some(model),
-                _ if asked == DEBUG_POOL => {}
+                _ if asked == DEBUG_POOL => work.pool_kind = Kind::Instance,
                 _ => work.pool = Some(asked),
             }
         }
@@ -235,9 +253,11 @@ fn limit_addresses(allowances: &mut BTreeMap<Owner, Allowance>, waiting: &[Work]
 }
 
 fn instance_work(waiting: &Waiting) -> Work {
+    let kind = if waiting.is_task { Kind::Debug } else { Kind::Instance };
     Work {
         id: waiting.id.to_string(),
-        kind: if waiting.is_task { Kind::Debug } else { Kind::Instance },
+        kind,
+        pool_kind: kind,
         user: waiting.user.clone(),
         group: waiting.group.clone(),
         share: Some(DEFAULT_SHARE.to_owned()),
@@ -253,6 +273,7 @@ fn instance_work(waiting: &Waiting) -> Work {
 
 /// An instance that is not there yet, as the queue would see it.
 pub(super) fn new_instance_work(
+    kind: Kind,
     id: &InstanceId,
     caller: &Caller,
     cluster: &Cluster,
@@ -261,7 +282,8 @@ pub(super) fn new_instance_work(
 ) -> Work {
     Work {
         id: id.to_string(),
-        kind: Kind::Instance,
+        kind,
+        pool_kind: kind,
         user: caller.user.name.to_string(),
         group: caller.user.group.to_string(),
         share: Some(DEFAULT_SHARE.to_owned()),
@@ -290,6 +312,8 @@ pub(crate) fn job_work(job: &JobRow) -> Work {
     Work {
         id: job.id.to_string(),
         kind: Kind::Job,
+        // What is there to be worked in goes where such work is done, whatever it is called.
+        pool_kind: if job.spec.purpose == Purpose::Interactive { Kind::Instance } else { Kind::Job },
         user: job.user.to_string(),
         group: job.group.clone(),
         share: Some(job.spec.share.clone().unwrap_or_else(|| DEFAULT_SHARE.to_owned())),
@@ -358,17 +382,6 @@ fn strangers(cluster: &Cluster) -> impl Iterator<Item = Running> {
 }
 
 // === in the words of the API ===
-
-pub(crate) fn dry_run(outcome: &Outcome) -> DryRun {
-    match outcome {
-        Outcome::Start { .. } => DryRun::StartsNow,
-        Outcome::Never { reason } => {
-            let (reason, params) = impossible(reason);
-            DryRun::Never { reason, params }
-        }
-        Outcome::Wait { .. } => place(outcome).map_or(DryRun::StartsNow, |queue| DryRun::Waits { queue }),
-    }
-}
 
 fn place(outcome: &Outcome) -> Option<QueuePlace> {
     match outcome {

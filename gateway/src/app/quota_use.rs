@@ -34,9 +34,14 @@ impl App {
             used(held.iter().filter(|one| one.group == group)),
             asked(waiting.iter().filter(|work| work.group == group)),
         );
+        let named = |quota: Option<Allowance>| {
+            let mut quota = quota.unwrap_or_default();
+            self.name_models(&mut quota);
+            quota
+        };
         Ok(OwnQuota {
-            user: with_images(standing(user, of_user, now, user_uses), &of_users_images),
-            group: with_images(standing(group, of_group, now, group_uses), &of_groups_images),
+            user: with_images(standing(user, &named(of_user), now, user_uses), &of_users_images),
+            group: with_images(standing(group, &named(of_group), now, group_uses), &of_groups_images),
             shares: self.share_standings(&held, &waiting, now),
         })
     }
@@ -49,7 +54,9 @@ impl App {
                 used(held.iter().filter(|one| one.share == share.name)),
                 asked(waiting.iter().filter(|work| work.share.as_ref() == Some(&share.name))),
             );
-            standing(share.name.clone(), Some(Allowance { limits: share.limits(), raise: None }), now, uses)
+            let mut allowance = Allowance { limits: share.limits(), raise: None };
+            self.name_models(&mut allowance);
+            standing(share.name.clone(), &allowance, now, uses)
         };
         limited.map(share).collect()
     }
@@ -57,13 +64,12 @@ impl App {
 
 fn standing(
     name: String,
-    quota: Option<Allowance>,
+    quota: &Allowance,
     now: Timestamp,
     (used, waiting): (QuotaUse, QuotaUse),
 ) -> QuotaStanding {
-    let quota = quota.unwrap_or_default();
     let limits = seen_limits(&quota.in_force(now));
-    let raised_until = quota.raise.map(|raise| raise.until).filter(|&until| now < until);
+    let raised_until = quota.raise.as_ref().map(|raise| raise.until).filter(|&until| now < until);
     QuotaStanding { name, limits, raised_until, used, waiting }
 }
 
