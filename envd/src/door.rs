@@ -176,6 +176,7 @@ mod tests {
             user: String::new(),
             cwd: String::new(),
             links: BTreeMap::new(),
+            aliases: BTreeMap::new(),
             code: None,
             hold: false,
         };

@@ -539,8 +539,10 @@ impl<R: Runtime> Instance<R> {
         self.binds(put).await?;
         let hold = put.spec.task || !put.spec.secrets.is_empty();
         let (command, links) = (put.spec.command.clone(), put.spec.links.clone());
+        let aliases = put.spec.aliases.clone();
         let code = put.spec.code_dir.as_deref().map(code::name);
-        let spec = AgentSpec { generation: put.generation, command, env, user, cwd, links, code, hold };
+        let spec =
+            AgentSpec { generation: put.generation, command, env, user, cwd, links, aliases, code, hold };
         let start = Start {
             spec,
             container: container.id.clone(),

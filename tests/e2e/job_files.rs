@@ -5,13 +5,13 @@ use gateway_api::{
     client::ClientError,
     job::{EndCause, SubmitJob},
 };
-use tests::{IMAGE, OrFail as _, World};
+use tests::{IMAGE, OrFail as _, Setup, World, engine, nvml};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
 
-use super::jobs::{home, run, v1};
+use super::jobs::{home, over, run, submit, until_running, v1};
 
 /// A file below the user's home.
 fn put(world: &World, file: &str, text: &str) {
@@ -128,6 +128,139 @@ async fn a_file_is_submitted_from_its_address() {
     let (submitted, ()) = tokio::join!(world.berth(&submit), serve(listener, file.clone()));
     assert_eq!(submitted.succeeded(), "from afar\n");
     assert_eq!(world.berth(&["show", "published", "--file"]).await.succeeded(), file);
+}
+
+/// What an older platform called things, and where they are now.
+const ALIASES: &str = r#"
+[gateway.aliases.paths]
+"/home/{user}" = "home"
+"/old-nas/datasets" = "home/sets"
+"/etc" = "home"
+[gateway.aliases.registries]
+"registry.example.org:5000" = "localhost"
+"#;
+
+#[tokio::test]
+async fn old_paths_and_registries_work_in_files_and_commands() {
+    let world = World::start_with(Setup { config: ALIASES.to_owned(), ..Setup::default() }).await;
+    put(&world, "code/run.sh", "echo trained on $(cat /old-nas/datasets/digits)\n");
+    put(&world, "sets/digits", "seven\n");
+    let file = v1(
+        "old",
+        r#""dataDir": "/old-nas/datasets","#,
+        "cd /home/admin/code && sh run.sh && ls $PAI_DATA_DIR && touch /home/admin/new && test -e /etc/passwd",
+    )
+    .replace("localhost/", "registry.example.org:5000/");
+    let path = world.data().join("old.json");
+    std::fs::write(&path, &file).or_fail("write a file");
+    let path = path.display().to_string();
+    assert_eq!(world.berth(&["submit", &path, "-f"]).await.succeeded(), "trained on seven\ndigits\n");
+    assert!(world.data().join("home/admin/new").exists());
+
+    // What it means here is told before and after.
+    let converted = world.berth(&["convert", &path]).await.succeeded();
+    for text in [converted, world.berth(&["show", "old", "--spec"]).await.succeeded()] {
+        assert!(
+            text.starts_with("berth: 1\n") && text.contains(IMAGE.rsplit_once(':').or_fail("find a tag").0),
+            "{text}"
+        );
+        assert!(text.contains("sets") && !text.contains("example.org"), "{text}");
+    }
+    let (_, said) = world.berth(&["convert", "/nowhere"]).await.ended(1);
+    assert!(said.contains("`/nowhere` cannot be read"), "{said}");
+}
+
+/// The files that users of older platforms have, as they are but for sizes that this machine does not have.
+#[tokio::test]
+async fn files_of_older_platforms_run_with_the_sites_aliases() {
+    const IMAGES: [&str; 3] =
+        ["user-images/deepo:v2.0", "pytorch/pytorch:1.9-cuda11.1", "lab/pytorch:1.9-py3.8-cuda11.1"];
+    let file = |name: &str, smaller: &[(&str, &str)]| {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../gateway/jobfile/tests/files");
+        let text = std::fs::read_to_string(folder.join(name)).or_fail("read a file");
+        smaller.iter().fold(text, |text, (large, small)| {
+            assert!(text.contains(large), "{name}: {large}");
+            text.replace(large, small)
+        })
+    };
+    let config = r#"
+[gateway.jobs]
+pools = ["dgx"]
+[gateway.aliases.paths]
+"/gdata" = "home/gdata"
+"/home/cluster/pai-hdd/alice" = "home"
+"/home/cluster/datasets" = "home/gdata"
+[gateway.aliases.registries]
+"registry.example.org:5000" = "localhost"
+"#;
+    let directory = tempfile::tempdir().or_fail("make a directory");
+    let nvml = Some(nvml::library(directory.path()));
+    let world = World::start_with(Setup { config: config.to_owned(), nvml, ..Setup::default() }).await;
+    let names = IMAGES.map(|image| format!("localhost/{image}"));
+    names.iter().for_each(|name| drop(engine::docker(&["tag", IMAGE, name])));
+    put(&world, "gdata/imagenet/classes", "1000\n");
+    let script = "import os, sys\n\
+                  cards = os.environ['NVIDIA_VISIBLE_DEVICES'].split(',')\n\
+                  print(sys.argv[-1], os.listdir(sys.argv[-1]), os.environ['EPOCHS'], len(cards))\n";
+    put(&world, "examples/imagenet/main.py", script);
+
+    let hello = submit(&world, file("hello-world.json", &[])).await;
+    let smaller = [("\"cpuNumber\": 16", "\"cpuNumber\": 1"), ("65536", "512"), ("8192", "128")];
+    let imagenet = run(&world, file("imagenet-4gpu.json", &smaller)).await;
+    let smaller =
+        [("worker_cpu=4", "worker_cpu=1"), ("worker_memory=16", "worker_memory=1"), ("8Gi", "64Mi")];
+    let params = run(&world, file("sample_job.params", &smaller)).await;
+    let shell = submit(&world, file("shell.yaml", &[("shm_size: 8G", "shm_size: 64M")])).await;
+    let shell = until_running(&world, &shell.name).await;
+    assert_eq!((params.tasks.len(), shell.tasks[0].cards.len()), (2, 2));
+    let there = [
+        "exec",
+        &shell.tasks[0].name,
+        "--",
+        "cat",
+        "home/gdata/imagenet/classes",
+        "datasets/imagenet/classes",
+    ];
+    assert_eq!(world.berth(&there).await.succeeded(), "1000\n1000\n");
+
+    let hello = over(&world, &hello).await;
+    for (job, expected) in [
+        (&hello, "Hello, GPU cluster!"),
+        (&imagenet, "/gdata/imagenet ['classes'] 90 4"),
+        (&params, "hello world\nTrue"),
+    ] {
+        let logs = world.berth(&["logs", &job.name]).await.succeeded();
+        assert_eq!(job.status, Status::Succeeded, "{job:?}\n{logs}");
+        assert!(logs.contains(expected), "{logs}");
+    }
+    names.iter().for_each(|name| drop(engine::docker(&["rmi", name])));
+}
+
+#[tokio::test]
+async fn what_only_the_site_knows_of_a_file_is_told_in_the_users_language() {
+    let world = World::start().await;
+    let path = world.data().join("job");
+    let submit = async |file: &str, chinese: bool| {
+        std::fs::write(&path, file).or_fail("write a file");
+        let line = ["submit", &path.display().to_string()];
+        if chinese { world.berth_in_chinese(&line).await } else { world.berth(&line).await }
+    };
+    let (_, said) = submit(&v1("lost", r#""dataDir": "/mnt/nowhere","#, "true"), true).await.ended(1);
+    assert!(said.contains("`/mnt/nowhere` 不在本站点的任何存储中") && said.contains("/userhome"), "{said}");
+    let dlc = |name: &str| {
+        format!(
+            "name={name}\nkind=PyTorchJob\nworker_count=1\nworker_image={IMAGE}\nworker_cpu=1\nworker_memory=1Gi\n\
+             workspace_id=ws_1\ncode_source=old\ncommand=true\n"
+        )
+    };
+    for (name, chinese, expected) in [
+        ("warned", false, ["`workspace_id` is `ws_1`, which is not known here", "git clone"]),
+        ("warned-too", true, ["`workspace_id` 的值 `ws_1` 不存在", "git clone"]),
+    ] {
+        let ran = submit(&dlc(name), chinese).await;
+        assert!(expected.iter().all(|text| ran.stderr.contains(text)), "{}", ran.stderr);
+        assert_eq!(ran.succeeded(), format!("{name}\n"));
+    }
 }
 
 #[tokio::test]

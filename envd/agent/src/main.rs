@@ -116,6 +116,7 @@ fn main() -> ExitCode {
 fn run(door: &Path) -> io::Result<u8> {
     let spec = read_spec(&door.join(SPEC))?;
     links::make(&spec.links)?;
+    links::offer(&spec.aliases);
     code::show(&spec);
     let agent = Rc::new(Agent {
         spec,

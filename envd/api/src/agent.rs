@@ -94,6 +94,9 @@ pub struct AgentSpec {
     /// Paths and where they lead, both inside the instance: links that are to be there before anything runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, String>,
+    /// The same, but where the image has something of its own, that stays.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub aliases: BTreeMap<String, String>,
     /// The name under which the copy of its code ([`CODE`]) is in the working directory, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,

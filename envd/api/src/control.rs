@@ -142,6 +142,9 @@ pub struct InstanceSpec {
     /// it leads to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, String>,
+    /// The same for paths that nobody asked for: where the image has something of its own, that stays.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub aliases: BTreeMap<String, String>,
     /// A folder of its storages, as a path inside the instance, that is copied for it before it starts: it sees the copy
     /// read-only, and nothing that becomes of the folder afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -220,6 +220,7 @@ pub(crate) fn spec() -> InstanceSpec {
         env: [("COLOUR".to_owned(), "blue".to_owned())].into(),
         command: Vec::new(),
         links: [].into(),
+        aliases: [].into(),
         code_dir: None,
         work_dir: None,
         task: false,

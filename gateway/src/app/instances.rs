@@ -147,6 +147,7 @@ impl App {
             env: wanted.env,
             command: wanted.command,
             links: [].into(),
+            aliases: [].into(),
             code_dir: None,
             work_dir: None,
             task: false,

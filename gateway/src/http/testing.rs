@@ -183,6 +183,7 @@ impl Site {
             env: [("SECRET".to_owned(), "hush".to_owned())].into(),
             command: Vec::new(),
             links: [].into(),
+            aliases: [].into(),
             code_dir: None,
             work_dir: None,
             task: false,

@@ -78,6 +78,7 @@ pub(crate) fn spec(command: &[&str]) -> AgentSpec {
         user: String::new(),
         cwd: "/".to_owned(),
         links: [].into(),
+        aliases: [].into(),
         code: None,
         hold: false,
     }

@@ -98,6 +98,7 @@ impl App {
             env: spec.env.clone(),
             command: argv(&role.command, None, str::to_owned),
             links: spec.mounts.iter().map(|mount| (mount.to.clone(), leads_to(mount, site))).collect(),
+            aliases: aliases(site),
             code_dir: spec.code_dir.as_ref().map(|folder| path(folder, site)),
             work_dir: role.work_dir.clone(),
             task: true,
@@ -254,19 +255,34 @@ fn leads_to(mount: &Mount, site: &jobfile::Site) -> String {
     if mount.read_only { format!("{READ_ONLY}{path}") } else { path }
 }
 
+/// The paths that only old files and their scripts know, and where each leads.
+fn aliases(site: &jobfile::Site) -> BTreeMap<String, String> {
+    let lead = site
+        .storages
+        .iter()
+        .flatten()
+        .map(|one| (one.path.clone(), below(root(&one.name, site), &one.below)));
+    // A storage leads to itself.
+    lead.filter(|(at, to)| at != to).collect()
+}
+
 /// Where a folder is in a container.
 fn path(source: &Source, site: &jobfile::Site) -> String {
-    let below = |root: &str, path: &str| {
-        if path.is_empty() { root.to_owned() } else { format!("{}/{path}", root.trim_end_matches('/')) }
-    };
     match source {
         Source::Home(path) => below(HOME, path),
-        Source::Storage { name, path } => {
-            let root = site.storages.iter().flatten().find(|known| known.name == *name);
-            below(root.map_or(HOME, |known| &known.path), path)
-        }
+        Source::Storage { name, path } => below(root(name, site), path),
         Source::Path(path) => path.clone(),
     }
+}
+
+/// Where a storage is; its aliases come after it.
+fn root<'a>(name: &str, site: &'a jobfile::Site) -> &'a str {
+    let root = site.storages.iter().flatten().find(|known| known.name == name);
+    root.map_or(HOME, |known| &known.path)
+}
+
+fn below(root: &str, path: &str) -> String {
+    if path.is_empty() { root.to_owned() } else { format!("{}/{path}", root.trim_end_matches('/')) }
 }
 
 #[cfg(test)]
