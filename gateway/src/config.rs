@@ -90,6 +90,10 @@ pub(crate) struct Jobs {
     pub(crate) keep_failed_hours: u64,
     /// For how long those who hold graphics processors may do nothing before they are stopped.
     pub(crate) idle_stop: Option<Duration>,
+    /// Whether `idle_stop` is for jobs that run a command too.
+    pub(crate) idle_stop_batch: bool,
+    /// The highest priority that users may give; admins may give any.
+    pub(crate) priority_max: u8,
     /// Whether what is over its user's quota is refused; else it waits.
     pub(crate) refuse_over_quota: bool,
     /// Whether everyone sees who has which graphics processor.
@@ -387,12 +391,20 @@ fn take_jobs(reader: &mut Reader<'_>) -> Jobs {
         cpu_overcommit: reader.number("jobs.cpu_overcommit", 4, 1..=64),
         keep_failed_hours: reader.number("jobs.keep_failed_hours", 24, 1..=8760),
         idle_stop: take_idle_stop(reader),
+        idle_stop_batch: reader.flag("jobs.idle_stop_batch"),
+        priority_max: take_priority_max(reader),
         refuse_over_quota: reader.flag("jobs.refuse_over_quota"),
         show_holders: !reader.flag("jobs.hide_holders"),
         log_bytes_max: reader.number("jobs.log_limit_mib", 1024, 1..=1 << 20) << 20,
         old_paths: take_old_paths(reader),
         old_registries: reader.pairs("aliases.registries"),
     }
+}
+
+fn take_priority_max(reader: &mut Reader<'_>) -> u8 {
+    let (least, most) = (queue::PRIORITY_MIN, queue::PRIORITY_MAX);
+    let number = reader.number("jobs.priority_max", most.into(), least.into()..=most.into());
+    u8::try_from(number).unwrap_or(most)
 }
 
 fn take_idle_stop(reader: &mut Reader<'_>) -> Option<Duration> {

@@ -87,6 +87,8 @@ pub(crate) enum Error {
     PoolTakesOthers { pool: String, kinds: String },
     #[error("your quota of {resource} is {limit}, of which {used} are in use; {wanted} more are asked for")]
     OverQuota { resource: String, wanted: String, used: String, limit: String },
+    #[error("priority {wanted} is more than users may give here, which is {most}")]
+    PriorityTooHigh { wanted: u8, most: u8 },
     #[error("{field}: {wanted} is more than any node has; the largest has {largest}")]
     TooLarge { field: &'static str, wanted: String, largest: String },
     #[error("the new password is too weak: {}", reason.sentence())]
@@ -422,6 +424,12 @@ impl Error {
                     Some("name another pool or another GPU type; `berth nodes` shows the pools"),
                 )
             },
+            Self::PriorityTooHigh { wanted, most } => field(
+                Code::PriorityTooHigh,
+                "priority",
+                "take a lower one, or ask an admin to raise it once the job is in the line",
+                vec![("wanted", wanted.to_string()), ("most", most.to_string())],
+            ),
             Self::BadBody { why, pointer } => Parts {
                 pointer: pointer.clone(),
                 params: vec![("why", why.clone())],

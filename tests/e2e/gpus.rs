@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use gateway_api::{
     Instance, Status,
-    job::{DryRun, QueueReason, SubmitJob},
+    job::{DryRun, EndCause, QueueReason, SubmitJob},
     node::Gpu,
 };
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
@@ -236,6 +236,77 @@ async fn no_card_is_given_twice_or_lost_while_everything_is_killed() {
         gpus(&world).await.iter().all(|gpu| !gpu.held).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_job_that_leaves_its_cards_idle_ends_where_the_site_wants_that() {
+    let (world, _, _directory) =
+        with_cards_and("[gateway.jobs]\nidle_stop = '10s'\nidle_stop_batch = true\n").await;
+    // The first card rests, the second never does.
+    for name in ["rests", "works"] {
+        let submit = [
+            "submit",
+            "--name",
+            name,
+            "-m",
+            "128M",
+            "--gpus",
+            "1",
+            "--gpu-type",
+            "3090",
+            "--",
+            "sleep",
+            "600",
+        ];
+        world.berth(&submit).await.succeeded();
+        super::jobs::until_running(&world, name).await;
+    }
+    let rests = super::jobs::job(&world, "rests").await;
+    let ended = super::jobs::over(&world, &rests).await;
+    assert_eq!(ended.ended.map(|end| end.cause), Some(EndCause::Idle));
+    assert!(!super::jobs::job(&world, "works").await.is_over());
+}
+
+#[tokio::test]
+async fn a_quota_of_one_model_leaves_the_others_alone() {
+    let (world, _, _directory) = with_cards().await;
+    let [limited, other] = nvml::MODELS;
+    world.berth(&["quota", "set", "user", "admin", "--gpus-of", "3090=1", "--jobs", "8"]).await.succeeded();
+    world.berth(&["quota", "set", "user", "admin", "--jobs", "none"]).await.succeeded();
+    let submit = async |name: &str, model: &str| {
+        let line = [
+            "submit",
+            "--name",
+            name,
+            "-m",
+            "128M",
+            "--gpus",
+            "1",
+            "--gpu-type",
+            model,
+            "--",
+            "sleep",
+            "600",
+        ];
+        world.berth(&line).await.succeeded();
+    };
+    submit("first", "3090").await;
+    super::jobs::until_running(&world, "first").await;
+    submit("second", "3090").await;
+    submit("third", "P100").await;
+    super::jobs::until_running(&world, "third").await;
+    let place = wait_until("it waits", LIMIT, async || super::jobs::job(&world, "second").await.queue).await;
+    assert_eq!(
+        (place.reason, place.params["resource"].clone()),
+        (QueueReason::Quota, format!("gpus of {limited}"))
+    );
+    let mine = world.berth(&["quota", "mine"]).await.succeeded();
+    assert!(mine.contains(&format!("{limited}: 1 / 1, 1 waiting")), "{mine}");
+    assert!(!mine.contains(other), "{mine}");
+    world.berth(&["quota", "set", "user", "admin", "--gpus-of", "3090=2", "--for", "1h"]).await.succeeded();
+    super::jobs::until_running(&world, "second").await;
+    let mine = world.berth(&["quota", "mine"]).await.succeeded();
+    assert!(mine.contains(&format!("{limited}: 2 / 2")) && mine.contains("RAISED UNTIL"), "{mine}");
 }
 
 #[tokio::test]

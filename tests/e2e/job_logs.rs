@@ -53,6 +53,8 @@ async fn each_try_has_a_log_of_its_own_and_a_failure_says_what_came_last() {
         let logs = world.berth(&["logs", "tries", "--attempt", attempt, "--grep", "try"]).await.succeeded();
         assert_eq!(logs, format!("try {attempt}\n"));
     }
+    let colours = world.berth(&["logs", "tries"]).await.succeeded();
+    assert!(colours.ends_with("\u{1b}[31moh no\u{1b}[0m\n"), "{colours:?}");
     let end = ended.ended.or_fail("see how it ended");
     assert_eq!(end.last_lines, ["try 2", "oh no"]);
     let shown = world.berth(&["show", "tries"]).await.succeeded();

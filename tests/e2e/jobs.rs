@@ -169,6 +169,20 @@ async fn a_job_is_stopped_limited_changed_and_run_again() {
 }
 
 #[tokio::test]
+async fn an_admin_finds_and_stops_the_job_of_another() {
+    let world = World::start().await;
+    let alice = world.person("alice").await;
+    let job = alice.submit_job(&SubmitJob::new(v1("hers", "", "sleep 600"))).await.or_fail("submit a job");
+    let listed = world.berth(&["jobs", "--all"]).await.succeeded();
+    assert!(listed.contains("alice") && listed.contains(job.id.as_str()), "{listed}");
+    assert_eq!(world.berth(&["jobs", "-q"]).await.succeeded(), "", "it is not one's own");
+    let id = world.berth(&["jobs", "--all", "-q"]).await.succeeded();
+    world.berth(&["stop", id.trim(), "--wait"]).await.succeeded();
+    let end = alice.job("hers").await.or_fail("show a job").ended.or_fail("see how it ended");
+    assert_eq!((end.cause, end.by.as_deref()), (EndCause::Stopped, Some("admin")));
+}
+
+#[tokio::test]
 async fn a_failure_is_tried_again_as_often_as_asked() {
     let world = World::start().await;
     let count = "echo run >> /userhome/runs; [ $(wc -l < /userhome/runs) -ge 3 ] || exit 9";
@@ -251,9 +265,12 @@ async fn what_a_failed_job_left_can_be_looked_at() {
             .await;
     assert!(matches!(ended.status, Status::Failed { exit_code: Some(4), .. }), "{:?}", ended.status);
     assert!(ended.kept_until.is_some());
+    let shown = world.berth(&["show", "debug"]).await.succeeded();
+    assert!(shown.contains("KEPT UNTIL"), "{shown}");
     world.berth(&["start", "debug/main/0", "--wait"]).await.succeeded();
     let left = world.berth(&["exec", "debug/main/0", "--", "cat", "/root/left"]).await.succeeded();
     assert_eq!(left, "precious\n");
+    assert_eq!(world.berth(&["ssh", "debug/main/0", "--", "cat /root/left"]).await.succeeded(), left);
     world.berth(&["rm", "debug", "--wait"]).await.succeeded();
     wait_until("the container is gone", LIMIT, async || world.containers().is_empty().then_some(())).await;
 }
@@ -284,6 +301,13 @@ async fn what_does_not_fit_waits_in_order_and_what_never_will_is_refused() {
     assert_eq!(places[0].reason, QueueReason::NoRoom, "{places:?}");
     let shown = world.berth(&["show", "two"]).await.succeeded();
     assert!(shown.contains("number 1 in the line"), "{shown}");
+    let memory = format!("{most}M");
+    let create = ["create", "later", "-m", &memory, "--wait", "--timeout", "5"];
+    let (_, said) = world.berth(&create).await.ended(1);
+    assert!(said.contains("later: waiting: number 3 in the line"), "{said}");
+    let shown = world.berth(&["show", "later"]).await.succeeded();
+    assert!(shown.contains("number 3 in the line"), "{shown}");
+    world.berth(&["rm", "later", "--wait"]).await.succeeded();
 
     let never = large("never").replace(&format!("\"memoryMB\": {most}"), "\"memoryMB\": 9000000");
     let refused = world.client().submit_job(&SubmitJob::new(never)).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gateway_api::{
     Code, CreateInstance, Job, Status,
     client::Client,
-    job::{DryRun, QueueReason, SubmitJob},
+    job::{ChangeJob, DryRun, QueueReason, SubmitJob},
     people::ChangeUser,
     quota::{Quota, QuotaLimits, QuotaRaise},
 };
@@ -37,6 +37,29 @@ async fn runs(client: &Client, name: &str) {
         matches!(job(client, name).await.status, Status::Running { .. }).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn users_give_priorities_up_to_the_sites_own() {
+    let config = "[gateway.jobs]\npriority_max = 4\n".to_owned();
+    let world = World::start_with(Setup { config, ..Setup::default() }).await;
+    let (admin, alice) = (world.client(), world.person("alice").await);
+    let with = |name: &str, priority: u8| {
+        let SubmitJob { file, .. } = file(name, "sleep 600");
+        SubmitJob::new(format!("{file}priority: {priority}\n"))
+    };
+    let refused = alice.submit_job(&with("high", 5)).await.err().or_fail("be refused");
+    assert_eq!(refused.code(), Some(Code::PriorityTooHigh), "{refused}");
+    assert_eq!(alice.submit_job(&with("low", 4)).await.or_fail("submit a job").priority, 4);
+    let plain = alice.submit_job(&file("plain", "sleep 600")).await.or_fail("submit a job");
+    assert_eq!(plain.priority, 4, "what has none of its own has no more either");
+    let raise = ChangeJob { priority: Some(9), ..ChangeJob::default() };
+    let refused = alice.change_job("low", &raise).await.err().and_then(|error| error.code());
+    assert_eq!(refused, Some(Code::PriorityTooHigh));
+    assert_eq!(admin.change_job(plain.id.as_str(), &raise).await.or_fail("raise it").priority, 9);
+    let path = world.data().join("job.yaml");
+    std::fs::write(&path, with("mine", 9).file).or_fail("write a file");
+    world.berth(&["submit", &path.display().to_string()]).await.succeeded();
 }
 
 /// Each counts itself in and out, and writes down when too many are in.
@@ -132,10 +155,9 @@ async fn a_user_over_the_own_quota_is_refused_where_the_site_wants_that() {
     let refused = alice.create_instance(&large).await.err().or_fail("be refused");
     assert_eq!(refused.code(), Some(Code::OverQuota), "{refused}");
     assert!(refused.to_string().contains("1.0 GiB"), "{refused}");
-    assert!(matches!(
-        alice.dry_run_instance(&large).await.or_fail("ask"),
-        DryRun::Waits { queue } if queue.reason == QueueReason::QuotaTooSmall
-    ));
+    let foresee = async |wanted: &CreateInstance| alice.dry_run_instance(wanted).await.or_fail("ask");
+    let never = foresee(&large).await;
+    assert!(matches!(never, DryRun::Never { reason: QueueReason::QuotaTooSmall, .. }), "{never:?}");
     alice.create_instance(&wanted("one")).await.or_fail("create an instance");
     wait_until("it has its place", LIMIT, async || {
         let one = alice.instance("one").await.or_fail("show an instance");
@@ -146,12 +168,9 @@ async fn a_user_over_the_own_quota_is_refused_where_the_site_wants_that() {
     assert_eq!(refused.code(), Some(Code::OverQuota), "{refused}");
     assert_eq!(alice.instances().await.or_fail("list the instances").len(), 1, "nothing is queued");
 
-    // What would become of it, without making it.
-    let foresee = async |wanted: &CreateInstance| alice.dry_run_instance(wanted).await.or_fail("ask");
-    assert!(matches!(
-        foresee(&wanted("two")).await,
-        DryRun::Waits { queue } if queue.reason == QueueReason::Quota
-    ));
+    // What would become of it, without making it, is what becomes of it.
+    let never = foresee(&wanted("two")).await;
+    assert!(matches!(never, DryRun::Never { reason: QueueReason::Quota, .. }), "{never:?}");
     assert_eq!(admin.dry_run_instance(&wanted("a1")).await.or_fail("ask"), DryRun::StartsNow);
     let says = world.berth(&["create", "a1", "-m", "128M", "--dry-run"]).await.succeeded();
     assert_eq!(

@@ -56,6 +56,8 @@ pub enum Code {
     NotHere,
     /// The pool is for other kinds of work.
     PoolTakesOthers,
+    /// The site lets users give no such priority.
+    PriorityTooHigh,
     WeakPassword,
     WrongState,
     BadBody,

@@ -28,6 +28,20 @@ pub(crate) fn given<T>(amount: Option<Amount<T>>, field: &str) -> Result<Option<
     amount.map(|amount| amount.of(field)).transpose()
 }
 
+/// A limit to set: the most that may be held, or `none`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Limit<T> {
+    Most(Amount<T>),
+    None,
+}
+
+/// The same as `read` reads, or `none`.
+pub(crate) fn limit<T: 'static>(
+    read: fn(&str) -> Result<Amount<T>, String>,
+) -> impl Fn(&str) -> Result<Limit<T>, String> + Clone + Send + Sync + 'static {
+    move |text| if text == "none" { Ok(Limit::None) } else { read(text).map(Limit::Most) }
+}
+
 /// Bytes, such as `512M`.
 pub(crate) fn size(text: &str) -> Result<Amount<u64>, String> {
     read(text, size::parse)

@@ -84,7 +84,7 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::Secret(command) => secrets::secret(command, &session()?).await,
         Command::Audit(arguments) => keys::audit(arguments, &session()?).await,
         Command::Passwd => keys::passwd(&session()?).await,
-        Command::Convert(arguments) => convert::convert(&arguments, words),
+        Command::Convert(arguments) => convert::convert(&arguments, words).await,
         Command::Shell(arguments) => shell::shell(arguments, &session()?).await,
         Command::Ssh(arguments) => ssh::ssh(arguments, &session()?).await,
         Command::Cp(arguments) => ssh::copy(arguments, &session()?).await,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use gateway_api::{Code, client::ClientError};
+use jobfile::Level;
 
 use crate::{output, words::Words};
 
@@ -65,23 +66,29 @@ pub(crate) fn render(error: &anyhow::Error, words: Words, colours: bool) -> Stri
     } else {
         (format!("{error:#}"), None, None)
     };
-    let (what, hint) = (output::printable(&what), hint.map(|hint| output::printable(&hint)));
-    let mark = |word: &str, colour: &str| {
-        if colours { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
-    };
     let mut lines = String::new();
     if let Some(ClientError::Problem(problem)) = error.downcast_ref() {
         for note in problem.notes.iter().filter(|note| note.level == "error") {
-            let _ =
-                writeln!(lines, "{}{}", mark(words.error(), "31"), output::printable(&Words::job_note(note)));
+            let (level, (what, hint)) = words.job_note("", note);
+            let _ = writeln!(lines, "{}", remark(level, &what, hint.as_deref(), words, colours));
         }
     }
-    let _ = write!(lines, "{}{what}", mark(words.error(), "31"));
-    if let Some(hint) = hint {
-        let _ = write!(lines, "\n{}{hint}", mark(words.hint(), "36"));
-    }
+    lines.push_str(&remark(Level::Error, &what, hint.as_deref(), words, colours));
     if let Some(id) = request_id {
         let _ = write!(lines, "\n{}{}", words.request_id(), output::printable(&id));
+    }
+    lines
+}
+
+/// What is so, and on a second line what to do.
+pub(crate) fn remark(level: Level, what: &str, hint: Option<&str>, words: Words, colours: bool) -> String {
+    let mark = |word: &str, colour: &str| {
+        if colours { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
+    };
+    let colour = if level == Level::Error { "31" } else { "33" };
+    let mut lines = format!("{}{}", mark(words.level(level), colour), output::printable(what));
+    if let Some(hint) = hint {
+        let _ = write!(lines, "\n{}{}", mark(words.hint(), "36"), output::printable(hint));
     }
     lines
 }
@@ -134,7 +141,7 @@ fn client_error(error: &ClientError, words: Words) -> (String, Option<String>, O
 mod tests {
     use std::time::Duration;
 
-    use gateway_api::{Problem, client::Client};
+    use gateway_api::{Problem, client::Client, job::JobNote};
     use serde_json::Value;
 
     use super::*;
@@ -187,6 +194,25 @@ mod tests {
         let newer = problem(Code::Unknown);
         let all = || all.iter().chain([&newer]).map(|problem| ClientError::from(problem.clone()).into());
         insta::assert_snapshot!(both(|| all().collect()));
+    }
+
+    /// What only the gateway can know about a file, such as the site's storages.
+    #[test]
+    fn mistakes_in_a_file_are_told_by_their_codes() {
+        let note = |code: &str, params: &[(&str, &str)]| JobNote {
+            level: "error".to_owned(),
+            code: code.to_owned(),
+            line: Some(3),
+            column: Some(5),
+            pointer: "/dataDir".to_owned(),
+            message: "what the gateway says".to_owned(),
+            hint: Some("what the gateway advises".to_owned()),
+            params: params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        };
+        let outside = [("value", "/mnt/x"), ("known", "/userhome")];
+        let notes = vec![note("outside_storage", &outside), note("of_a_newer_gateway", &[])];
+        let bad = Problem { notes, ..problem(Code::BadJobFile) };
+        insta::assert_snapshot!(both(|| vec![ClientError::from(bad.clone()).into()]));
     }
 
     #[test]

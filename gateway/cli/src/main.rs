@@ -139,7 +139,7 @@ enum Command {
     /// Show what a job file from elsewhere becomes here
     ///
     /// The format is recognised. The job is printed as Berth's own YAML; what is wrong with the file is said with its
-    /// line and what to write instead, all at once. No gateway is asked.
+    /// line and what to write instead, all at once. Whoever is signed in gets what the site makes of it.
     Convert(commands::convert::Convert),
     /// Look for what stands between you and your instances
     Doctor(commands::doctor::Doctor),

@@ -65,7 +65,8 @@ pub enum Code {
     Both,
     /// `field` is not known here and was kept; `nearest` may be what was meant.
     UnknownKey,
-    /// `field` has no effect here; `why` is one of `always_so`, `not_here`, `elsewhere`.
+    /// `field` has no effect here; `why` is one of `always_so`, `not_here`, and what there is
+    /// instead: `registry_login`, `storages`, `code`, `tensorboard`.
     Ignored,
     /// `value` is given twice; the last one counts.
     Repeated,
@@ -326,7 +327,16 @@ impl Note {
             },
             Code::Ignored => match self.param("why") {
                 "always_so" => "it is always so".to_owned(),
-                "elsewhere" => "the console and `berth` have a place for it".to_owned(),
+                "registry_login" => {
+                    "keep the login with `berth secret set NAME --registry HOST --user USER`".to_owned()
+                }
+                "storages" => {
+                    "what you have of the site's storages is in every task; write their paths, such as \
+                               `/userhome`, in the command"
+                        .to_owned()
+                }
+                "code" => "get the code in the command (`git clone`), or put it below `/userhome`".to_owned(),
+                "tensorboard" => "run `berth tensorboard FOLDER`".to_owned(),
                 _ => return None,
             },
             Code::Reserved => "give it another name".to_owned(),

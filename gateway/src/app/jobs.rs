@@ -117,6 +117,13 @@ impl App {
         Ok(self.store.job_file(&row.id).await?)
     }
 
+    /// What its file became: the job that runs, in our own YAML and without its secrets.
+    pub(crate) async fn job_spec(&self, caller: &Caller, name: &str) -> Result<String, Error> {
+        let row = self.find_job(caller, name).await?;
+        policy::may_read_job(caller, &row)?;
+        Ok(jobfile::write(&row.spec))
+    }
+
     pub(crate) async fn job_events(&self, caller: &Caller, name: &str) -> Result<Vec<JobEventAt>, Error> {
         let row = self.find_job(caller, name).await?;
         let events = self.store.job_events(&row.id).await?;
@@ -220,6 +227,7 @@ impl App {
         {
             return Err(Error::unfit("priority", gateway_api::error::Reason::PriorityOutOfRange));
         }
+        self.check_priority(caller, wanted.priority)?;
         let by = caller.user.name.to_string();
         self.act_on_job(caller, name, JobAction::Change, |row| {
             if let Some(limit) = wanted.time_limit_seconds {
@@ -295,6 +303,7 @@ impl App {
         if let Some(keep) = wanted.keep_on_failure {
             spec.keep_on_failure = keep;
         }
+        self.check_priority(caller, spec.priority)?;
         notes.extend(self.unknown_workspace(caller, &spec).await?.as_ref().map(note));
         spec.pool = wanted.pool.clone().or(spec.pool);
         spec.cluster = Some(cluster.name.clone());
@@ -321,7 +330,7 @@ impl App {
             ended: None,
             attempt: 1,
             tries: jobfile::outcome::Tries::default(),
-            priority: spec.priority.unwrap_or(line::PRIORITY_DEFAULT),
+            priority: spec.priority.unwrap_or(line::PRIORITY_DEFAULT.min(self.highest_priority(caller))),
             time_limit_seconds: spec.time_limit.map(|limit| limit.as_secs()),
             keep: spec.keep_on_failure,
             created_at: now,
@@ -333,6 +342,19 @@ impl App {
             spec,
         };
         Ok((row, notes))
+    }
+
+    /// What the site lets the caller give.
+    fn highest_priority(&self, caller: &Caller) -> u8 {
+        if caller.user.role == Role::Admin { queue::PRIORITY_MAX } else { self.config.jobs.priority_max }
+    }
+
+    fn check_priority(&self, caller: &Caller, wanted: Option<u8>) -> Result<(), Error> {
+        let most = self.highest_priority(caller);
+        match wanted {
+            Some(wanted) if wanted > most => Err(Error::PriorityTooHigh { wanted, most }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// The cluster that a file names, or the first: what there is of storages depends on it.

@@ -59,6 +59,7 @@ pub(crate) fn all() -> Vec<Error> {
             limit: "4".to_owned(),
         },
         Error::PoolTakesOthers { pool: "dev".to_owned(), kinds: "instance,debug".to_owned() },
+        Error::PriorityTooHigh { wanted: 9, most: 6 },
         Error::NotHere { kind: "gpu", name: "h900".to_owned(), known: "a100".to_owned() },
         Error::BadBody { why: "unknown field `cpu`".to_owned(), pointer: Some("/cpu".to_owned()) },
         Error::Malformed,

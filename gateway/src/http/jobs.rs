@@ -39,6 +39,12 @@ pub(super) struct Which {
     limit: Option<u32>,
 }
 
+#[derive(Debug, Deserialize)]
+pub(super) struct WhichFile {
+    #[serde(default)]
+    converted: bool,
+}
+
 /// Which part of which task's output.
 #[derive(Debug, Deserialize)]
 pub(super) struct Wanted {
@@ -194,8 +200,10 @@ pub(super) async fn rerun(
 
 #[utoipa::path(get, path = "/jobs/{name}/file", operation_id = "read_job_file", params(
     ("name" = String, Path, description = "name, slug or id"),
+    ("converted" = Option<bool>, Query, description = "what it became, in our own YAML and without its secrets"),
 ), responses(
     (status = 200, content_type = "text/plain", body = String, description = "as it was submitted"),
+    (status = 400, body = Problem),
     (status = 401, body = Problem),
     (status = 403, body = Problem),
     (status = 404, body = Problem),
@@ -204,8 +212,13 @@ pub(super) async fn file(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(name): Path<String>,
+    Ask(which): Ask<WhichFile>,
 ) -> Result<Response, Error> {
-    let file = app.job_file(&caller, &name).await?;
+    let file = if which.converted {
+        app.job_spec(&caller, &name).await?.into_bytes()
+    } else {
+        app.job_file(&caller, &name).await?
+    };
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], file).into_response())
 }
 

@@ -1,6 +1,6 @@
 //! Whether a job or an instance that is there to be worked in is idle: nobody has a terminal, a session or a process open
 //! in it, no app of it was asked for anything, and its processors and cards rested, all for as long as a job's file
-//! allows, or for as long as the site allows those who hold cards.
+//! allows, or for as long as the site allows those who hold cards; where the site wants that, whatever they are for.
 //!
 //! What rested is seen in the samples, which outlive the gateway. Who is there is asked last, and only of a job that would
 //! be stopped otherwise. Whoever cannot be asked is held for busy.
@@ -43,10 +43,12 @@ impl Idle {
     pub(crate) async fn is_over(&self, app: &Arc<App>, job: &JobRow, tasks: &[TaskRow]) -> bool {
         let holds_cards = job.spec.roles.iter().any(|role| role.resources.gpus > 0);
         let of_the_site = app.config.jobs.idle_stop.filter(|_| holds_cards);
-        let (Some(limit), Some(begun)) = (job.spec.idle_timeout.or(of_the_site), job.begun_at) else {
-            return false;
+        let limit = match job.spec.purpose {
+            Purpose::Interactive => job.spec.idle_timeout.or(of_the_site),
+            Purpose::Batch => of_the_site.filter(|_| app.config.jobs.idle_stop_batch),
         };
-        if job.spec.purpose != Purpose::Interactive || !self.is_due(&job.id) {
+        let (Some(limit), Some(begun)) = (limit, job.begun_at) else { return false };
+        if !self.is_due(&job.id) {
             return false;
         }
         let going: Vec<_> = tasks.iter().filter(|task| task.ended.is_none()).collect();

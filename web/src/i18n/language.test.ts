@@ -69,6 +69,7 @@ test('every error code of the API has a translation', () => {
     over_quota: true,
     not_here: true,
     pool_takes_others: true,
+    priority_too_high: true,
     weak_password: true,
     wrong_state: true,
     bad_body: true,

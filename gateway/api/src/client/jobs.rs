@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::{Client, ClientError, Event, Events, Process, process, wait};
 use crate::{
     Code, Job, JobId, Page,
+    convert::{ConvertJob, Converted},
     job::{ChangeJob, DryRun, JobEventAt, RerunJob, SubmitJob},
     quota::{OwnQuota, Quota},
     usage::{Sample, Usage},
@@ -41,6 +42,11 @@ impl Client {
     /// What would become of a submission.
     pub async fn dry_run_job(&self, job: &SubmitJob) -> Result<DryRun, ClientError> {
         self.call(Method::POST, &["jobs:dryRun"], Some(job)).await
+    }
+
+    /// What a job file means at this site; mistakes are part of the answer.
+    pub async fn convert_job(&self, file: &ConvertJob) -> Result<Converted, ClientError> {
+        self.call(Method::POST, &["jobs:convert"], Some(file)).await
     }
 
     /// One's own jobs, or all that one may see, newest first.
@@ -88,6 +94,14 @@ impl Client {
         name: &str,
     ) -> Result<impl Stream<Item = Result<Bytes, ClientError>> + Unpin + use<>, ClientError> {
         self.pieces(self.url(&["jobs", name, "file"])?).await
+    }
+
+    /// What the file became, in our own YAML.
+    pub async fn job_spec(&self, name: &str) -> Result<String, ClientError> {
+        let mut url = self.url(&["jobs", name, "file"])?;
+        url.query_pairs_mut().append_pair("converted", "true");
+        let pieces: Vec<Bytes> = self.pieces(url).await?.try_collect().await?;
+        Ok(String::from_utf8_lossy(&pieces.concat()).into_owned())
     }
 
     /// What a task has written so far.

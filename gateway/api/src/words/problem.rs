@@ -85,6 +85,9 @@ fn chinese(problem: &Problem) -> String {
             param("used"),
             param("wanted")
         ),
+        Code::PriorityTooHigh => {
+            format!("优先级 {} 超过了本站允许用户使用的最高值 {}", param("wanted"), param("most"))
+        }
         Code::PoolTakesOthers => match param("pool") {
             "" => "该资源池不接受此类工作".to_owned(),
             pool => format!("资源池 `{pool}` 只接受{}", Chinese.kinds(param("kinds"))),
@@ -175,6 +178,7 @@ fn chinese_hint(problem: &Problem) -> Option<&'static str> {
         Code::NeedsMoreMachines => "请减少子任务数，或减少每个子任务的申请量",
         Code::OverQuota => "请停止一些任务或实例，减少申请量，或请管理员提高配额",
         Code::NotHere => "请去掉它，或换成现有的",
+        Code::PriorityTooHigh => "请降低优先级，或提交后请管理员提高",
         Code::PoolTakesOthers => "请换一个资源池或 GPU 型号，`berth nodes` 会列出资源池",
         Code::WeakPassword => "至少 8 个字符，几个互不相关的词最好",
         Code::WrongState => "请等状态变化后再试",

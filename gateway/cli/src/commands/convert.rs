@@ -1,7 +1,8 @@
 //! `berth convert`: what a job file from elsewhere means here.
 //!
-//! It needs no gateway, so paths and shares that only a site knows are taken as they are; the rest is the same reading
-//! that a submission gets. The job goes to standard output in our own YAML, everything about it to standard error.
+//! It needs no gateway: without one, paths and shares that only a site knows are taken as they are. Whoever is signed in
+//! gets the same reading as by a submission. The job goes to standard output in our own YAML, everything about it to
+//! standard error.
 
 use std::{
     fs::File,
@@ -10,44 +11,77 @@ use std::{
 };
 
 use clap::Args;
+use gateway_api::{
+    convert::{ConvertJob, Converted},
+    job::JobNote,
+};
 use jobfile::{LARGEST_BYTES, Level, Reading, Site};
 
 use crate::{
-    failure::{Said, Status},
+    config,
+    failure::{self, Said, Status},
     output,
     words::Words,
 };
 
 #[derive(Debug, Args)]
 pub(crate) struct Convert {
-    /// A job file: OpenPAI v1 or v2, DLC parameters, Determined or our own; `-` is standard input
+    /// A job file (OpenPAI v1 or v2, DLC parameters, Determined or our own), or the address of one; `-` is standard
+    /// input
     file: PathBuf,
 }
 
-pub(crate) fn convert(arguments: &Convert, words: Words) -> anyhow::Result<Status> {
-    match read(&arguments.file, words)?.spec {
-        Some(spec) => {
-            output::data(jobfile::write(&spec).trim_end())?;
-            Ok(Status::DONE)
-        }
-        None => Ok(Status::FAILED),
-    }
+pub(crate) async fn convert(arguments: &Convert, words: Words) -> anyhow::Result<Status> {
+    let name = arguments.file.display().to_string();
+    let bytes = bytes_of(&name, words).await?;
+    let (lines, file) = if let Some(converted) = at_the_site(&bytes, words).await {
+        (site_notes(&name, &converted.notes, words, output::colours()), converted.file)
+    } else {
+        let reading = jobfile::read(&bytes, &Site::default());
+        (notes(&name, &reading, words, output::colours()), reading.spec.as_ref().map(jobfile::write))
+    };
+    lines.iter().for_each(|line| output::say(line));
+    let Some(file) = file else { return Ok(Status::FAILED) };
+    output::data(file.trim_end())?;
+    Ok(Status::DONE)
+}
+
+/// What the gateway makes of a file; `None` where nobody is signed in or it does not answer.
+async fn at_the_site(bytes: &[u8], words: Words) -> Option<Converted> {
+    let file = str::from_utf8(bytes).ok()?.to_owned();
+    let client = config::client(words).ok()?;
+    let answer = client.convert_job(&ConvertJob { file }).await;
+    answer
+        .map_err(|error| {
+            let (cause, _) = failure::explain(&error, words);
+            output::say(&output::printable(&words.site_not_asked(&cause)));
+        })
+        .ok()
 }
 
 /// Reads a job file and says what is to be said about it.
-pub(crate) fn read(file: &Path, words: Words) -> anyhow::Result<Reading> {
+pub(crate) async fn read(file: &Path, words: Words) -> anyhow::Result<Reading> {
     let name = file.display().to_string();
-    let bytes = read_file(file)
-        .map_err(|error| Said { what: words.unreadable(&name, &error.to_string()), hint: None })?;
-    let reading = jobfile::read(&bytes, &Site::default());
+    let reading = jobfile::read(&bytes_of(&name, words).await?, &Site::default());
     for line in notes(&name, &reading, words, output::colours()) {
         output::say(&line);
     }
     Ok(reading)
 }
 
+/// What a file holds, or an address leads to.
+pub(super) async fn bytes_of(name: &str, words: Words) -> anyhow::Result<Vec<u8>> {
+    let read = if name.starts_with("http://") || name.starts_with("https://") {
+        let fetched = gateway_api::client::fetch(name, LARGEST_BYTES + 1).await;
+        fetched.map_err(|error| error.to_string())
+    } else {
+        read_file(Path::new(name)).map_err(|error| error.to_string())
+    };
+    read.map_err(|cause| Said { what: words.unreadable(name, &cause), hint: None }.into())
+}
+
 /// A file, or standard input for `-`.
-pub(super) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new("-") { bounded(io::stdin().lock()) } else { File::open(path).and_then(bounded) }
 }
 
@@ -60,19 +94,27 @@ fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
 
 /// The lines for standard error: what is wrong, what to write instead, and a last line that counts.
 pub(super) fn notes(file: &str, reading: &Reading, words: Words, colours: bool) -> Vec<String> {
-    let mark = |word: &str, colour: &str| {
-        if colours { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
-    };
+    let said = reading.notes.iter().map(|note| (note.level, words.note(file, note)));
+    lines(file, said, words, colours)
+}
+
+/// The same about what the gateway says.
+pub(super) fn site_notes(file: &str, notes: &[JobNote], words: Words, colours: bool) -> Vec<String> {
+    lines(file, notes.iter().map(|note| words.job_note(file, note)), words, colours)
+}
+
+fn lines(
+    file: &str,
+    said: impl Iterator<Item = (Level, (String, Option<String>))>,
+    words: Words,
+    colours: bool,
+) -> Vec<String> {
+    let mut errors = 0;
     let mut lines = Vec::new();
-    for note in &reading.notes {
-        let (what, hint) = words.note(file, note);
-        let colour = if note.level == Level::Error { "31" } else { "33" };
-        lines.push(format!("{}{}", mark(words.level(note.level), colour), output::printable(&what)));
-        if let Some(hint) = hint {
-            lines.push(format!("{}{}", mark(words.hint(), "36"), output::printable(&hint)));
-        }
+    for (level, (what, hint)) in said {
+        errors += usize::from(level == Level::Error);
+        lines.push(failure::remark(level, &what, hint.as_deref(), words, colours));
     }
-    let errors = reading.notes.iter().filter(|note| note.level == Level::Error).count();
     if errors > 0 {
         lines.push(words.no_job(file, errors));
     }
@@ -145,7 +187,7 @@ mod tests {
             ("memory", "MEMORY"),
             ("other", "OTHER"),
             ("nearest", "NEAREST"),
-            ("why", "elsewhere"),
+            ("why", "registry_login"),
             ("also", "ALSO"),
         ];
         let params: BTreeMap<_, _> =

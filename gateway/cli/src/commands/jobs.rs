@@ -11,7 +11,7 @@ use gateway_api::{
 use jiff::Timestamp;
 use tokio::io::{AsyncWriteExt as _, stdout};
 
-use super::{Session, lifecycle, submit::succeeded};
+use super::{Session, lifecycle, list, submit::succeeded};
 use crate::{
     failure::{Said, Status},
     output, size,
@@ -23,6 +23,9 @@ pub(crate) struct Jobs {
     /// Everyone's that you may see
     #[arg(short, long)]
     all: bool,
+    /// Print names only; ids with `--all`
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -65,6 +68,10 @@ pub(crate) async fn list(arguments: &Jobs, session: &Session) -> anyhow::Result<
     let jobs = session.client.jobs(arguments.all).await?;
     if arguments.json {
         output::json(&jobs)?;
+    } else if arguments.quiet {
+        for job in &jobs {
+            output::data(if arguments.all { job.id.as_str() } else { &job.name })?;
+        }
     } else if jobs.is_empty() {
         output::say(session.words.no_jobs());
     } else {
@@ -88,7 +95,7 @@ pub(crate) async fn rerun(arguments: Rerun, session: &Session) -> anyhow::Result
     if !arguments.wait.wait {
         return Ok(Status::DONE);
     }
-    Ok(exit_status(&until_over(&job, arguments.wait.limit(), false, session).await?))
+    Ok(exit_status(&until_over(&job, arguments.wait.job_limit(), false, session).await?))
 }
 
 pub(crate) async fn change(arguments: &Change, session: &Session) -> anyhow::Result<Status> {
@@ -103,16 +110,18 @@ pub(crate) async fn change(arguments: &Change, session: &Session) -> anyhow::Res
     }
 }
 
-/// Everything about a job, or its file as it was submitted.
-pub(crate) async fn show(job: &Job, json: bool, file: bool, session: &Session) -> anyhow::Result<Status> {
-    if file {
+/// Everything about a job, or its file as it was submitted or as it was understood.
+pub(crate) async fn show(job: &Job, wanted: &list::Show, session: &Session) -> anyhow::Result<Status> {
+    if wanted.spec {
+        output::data(session.client.job_spec(job.id.as_str()).await?.trim_end())?;
+    } else if wanted.file {
         let mut pieces = session.client.job_file(job.id.as_str()).await?;
         let mut out = stdout();
         while let Some(piece) = pieces.next().await {
             out.write_all(&piece?).await?;
         }
         out.flush().await?;
-    } else if json {
+    } else if wanted.json {
         output::json(job)?;
     } else {
         output::data(&details(job, session.words))?;
@@ -136,7 +145,7 @@ pub(super) async fn end(
     let job =
         if remove { session.client.delete_job(name).await? } else { session.client.stop_job(name).await? };
     if wait.wait {
-        session.client.wait_for_job(&job.id, wait.limit(), |job| !remove && job.is_over()).await?;
+        session.client.wait_for_job(&job.id, wait.job_limit(), |job| !remove && job.is_over()).await?;
     }
     if remove {
         output::say(&session.words.deleted(&job.name, wait.wait));
@@ -201,6 +210,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Of everyone's also the owner and the id, by which others reach a job.
 fn table(jobs: &[Job], all: bool, words: Words, now: Timestamp) -> String {
     let tasks = |job: &Job| job.roles.iter().map(|role| role.tasks).sum::<u32>().to_string();
     let gpus = |job: &Job| job.roles.iter().map(|role| role.tasks * role.gpus).sum::<u32>().to_string();
@@ -219,9 +229,13 @@ fn table(jobs: &[Job], all: bool, words: Words, now: Timestamp) -> String {
     };
     let third = if all { Title::User } else { Title::Priority };
     let titles = [Title::Name, Title::State, third, Title::Tasks, Title::Gpus, Title::Ran, Title::Age];
-    let more = output::cluster_column(jobs.iter().map(|job| job.cluster.as_str()));
-    let rows = jobs.iter().map(|job| (row(job), more.iter().map(|_| job.cluster.clone()).collect()));
-    output::table_with(words, titles, rows, more)
+    let mut more = output::cluster_column(jobs.iter().map(|job| job.cluster.as_str())).to_vec();
+    more.extend(all.then_some(Title::Id));
+    let cell = |job: &Job, title: &Title| {
+        if matches!(title, Title::Cluster) { job.cluster.clone() } else { job.id.to_string() }
+    };
+    let rows = jobs.iter().map(|job| (row(job), more.iter().map(|title| cell(job, title)).collect()));
+    output::table_with(words, titles, rows, &more)
 }
 
 fn details(job: &Job, words: Words) -> String {
@@ -270,6 +284,7 @@ fn details(job: &Job, words: Words) -> String {
     for line in job.ended.iter().flat_map(|end| &end.last_lines) {
         rows.push((Title::LastLine, line.clone()));
     }
+    rows.extend(job.kept_until.map(|until| (Title::KeptUntil, format!("{until:.0}"))));
     rows.push((Title::Created, format!("{:.0}", job.created_at)));
     rows.push((Title::Id, job.id.to_string()));
     output::details(words, rows)

@@ -15,8 +15,10 @@ use crate::{
     output::{self, Progress},
 };
 
-/// How long is waited, unless it is said.
-const WAIT_SECONDS: u64 = 3600;
+/// How long is waited for an instance, unless it is said.
+const INSTANCE_LIMIT: Duration = Duration::from_hours(1);
+/// How long is waited for the end of a job: as long as it takes.
+pub(super) const JOB_LIMIT: Duration = Duration::from_hours(24 * 366);
 
 #[derive(Debug, Args)]
 pub(crate) struct Names {
@@ -41,14 +43,18 @@ pub(crate) struct Wait {
     /// Wait until it is done, and fail if it fails
     #[arg(long)]
     pub(crate) wait: bool,
-    /// How long to wait
-    #[arg(long, value_name = "SECONDS", default_value_t = WAIT_SECONDS, requires = "wait")]
-    timeout: u64,
+    /// How long to wait [default: an hour, and for a job until it has ended]
+    #[arg(long, value_name = "SECONDS", requires = "wait")]
+    timeout: Option<u64>,
 }
 
 impl Wait {
-    pub(crate) fn limit(&self) -> Duration {
-        Duration::from_secs(self.timeout)
+    fn instance_limit(&self) -> Duration {
+        self.timeout.map_or(INSTANCE_LIMIT, Duration::from_secs)
+    }
+
+    pub(crate) fn job_limit(&self) -> Duration {
+        self.timeout.map_or(JOB_LIMIT, Duration::from_secs)
     }
 }
 
@@ -117,7 +123,7 @@ async fn tell(
 impl Wait {
     /// Where nobody is asked how long: as long as is waited otherwise.
     pub(crate) fn for_long() -> Self {
-        Self { wait: true, timeout: WAIT_SECONDS }
+        Self { wait: true, timeout: None }
     }
 
     /// Waits until the instance rests; an instance that failed or vanished meanwhile is an error.
@@ -173,7 +179,7 @@ impl Wait {
         done: impl FnMut(&Instance) -> bool,
     ) -> Result<Waited, ClientError> {
         let mut progress = Progress::new(session.words);
-        let limit = Duration::from_secs(self.timeout);
+        let limit = self.instance_limit();
         session.client.wait_until(&instance.id, limit, done, |now| progress.show(now)).await
     }
 }
@@ -199,4 +205,29 @@ fn not_failed(session: &Session, instance: Instance) -> anyhow::Result<Instance>
         return Err(Said { what, hint: Some(session.words.hint_logs(name)) }.into());
     }
     Ok(instance)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        wait: Wait,
+    }
+
+    #[test]
+    fn the_end_of_a_job_is_waited_for_as_long_as_it_takes() {
+        let limits = |line: &[&str]| {
+            let Line { wait } = Line::try_parse_from(line).unwrap();
+            (wait.instance_limit(), wait.job_limit())
+        };
+        let hour = Duration::from_hours(1);
+        let (instance, job) = limits(&["berth", "--wait"]);
+        assert!(instance == hour && job > 24 * 300 * hour, "{instance:?} {job:?}");
+        assert_eq!(limits(&["berth", "--wait", "--timeout", "3600"]), (hour, hour));
+    }
 }

@@ -30,10 +30,13 @@ pub(crate) struct Show {
     name: String,
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     /// For a job: print its file as it was submitted
     #[arg(long, conflicts_with = "json")]
-    file: bool,
+    pub(super) file: bool,
+    /// For a job: print what its file became, as Berth's own YAML
+    #[arg(long, conflicts_with_all = ["json", "file"])]
+    pub(super) spec: bool,
 }
 
 #[derive(Debug, Args)]
@@ -76,13 +79,13 @@ fn say_held_up(instances: &[Instance], words: Words) {
 
 pub(crate) async fn show(arguments: &Show, session: &Session) -> anyhow::Result<Status> {
     let instance = match session.client.instance(&arguments.name).await {
-        Ok(instance) if !arguments.file => instance,
+        Ok(instance) if !(arguments.file || arguments.spec) => instance,
         Err(error) if error.code() != Some(Code::NotFound) => {
             return Err(session.explain(&arguments.name, error).await);
         }
         found => {
             if let Ok(job) = session.client.job(&arguments.name).await {
-                return super::jobs::show(&job, arguments.json, arguments.file, session).await;
+                return super::jobs::show(&job, arguments, session).await;
             }
             match found {
                 Ok(instance) => instance,
@@ -150,7 +153,7 @@ fn instance_details(instance: &Instance, words: Words) -> String {
     let variable = |(name, value): (&String, &String)| format!("{name}={value}");
     let mut rows = vec![
         (Title::Name, instance.name.to_string()),
-        (Title::State, words.state_in_full(&instance.status)),
+        (Title::State, words.instance_state(instance)),
         (Title::Image, instance.image.clone()),
         (Title::Cpus, instance.cpus.to_string()),
         (Title::Memory, size::display(instance.memory_bytes)),
@@ -193,6 +196,7 @@ mod tests {
         CreateInstance, Goal, InstanceId,
         image::Image,
         instance::{HeldUp, HeldUpReason, Status as State, WaitReason},
+        job::{QueuePlace, QueueReason},
     };
 
     use super::*;
@@ -275,6 +279,18 @@ mod tests {
             text.extend(all.iter().map(|instance| words.progress(instance)));
             text.extend(words.held_up(all.iter().map(|instance| &instance.status)));
             text.push(instance_details(&all[6], words));
+            let waiting = State::Waiting { reason: WaitReason::Queued, message: String::new() };
+            let params = [("resource", "gpus"), ("wanted", "2"), ("free", "1")];
+            let place = QueuePlace {
+                position: 3,
+                reason: QueueReason::NoRoom,
+                params: params.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+                starts_by: None,
+                starts_now_with_gpus: Some(1),
+            };
+            let waiting = Instance { queue: Some(place), ..instance("late", waiting) };
+            text.push(instance_details(&waiting, words));
+            text.push(words.progress_in_short(&waiting));
             let image = |reference: &str, default| Image {
                 reference: reference.to_owned(),
                 size_bytes: 1_234_567_890,

@@ -9,7 +9,7 @@ use gateway_api::{
 use jiff::Timestamp;
 use tokio::io::{AsyncWriteExt as _, stderr, stdout};
 
-use super::{Session, jobs};
+use super::{Session, jobs, lifecycle};
 use crate::{attach, failure::Status, output};
 
 #[derive(Debug, Args)]
@@ -87,7 +87,7 @@ async fn of_job(
             return follow(explained(output, arguments, session).await?).await;
         }
         follow_tries(&found.id, &part, session).await?;
-        jobs::until_over(&found, super::submit::FOLLOW_LIMIT, true, session).await?;
+        jobs::until_over(&found, lifecycle::JOB_LIMIT, true, session).await?;
         Ok(Status::DONE)
     } else {
         let pieces = session.client.job_logs(job, &part).await;
@@ -108,7 +108,7 @@ pub(super) async fn follow_tries(id: &JobId, part: &LogPart, session: &Session) 
             }
             job.is_over() || job.attempt > seen + 1 || (job.attempt > seen && !waits)
         };
-        let now = session.client.wait_for_job(id, super::submit::FOLLOW_LIMIT, begun).await?;
+        let now = session.client.wait_for_job(id, lifecycle::JOB_LIMIT, begun).await?;
         let Some(now) = now.filter(|now| now.attempt > seen) else { return Ok(()) };
         let last = if now.tasks.is_empty() { now.attempt - 1 } else { now.attempt };
         for attempt in seen + 1..=last {

@@ -45,7 +45,7 @@ pub(crate) struct Shell {
 }
 
 pub(crate) async fn shell(arguments: Shell, session: &Session) -> anyhow::Result<Status> {
-    let Some(spec) = convert::read(&arguments.config_file, session.words)?.spec else {
+    let Some(spec) = convert::read(&arguments.config_file, session.words).await?.spec else {
         return Ok(Status::FAILED);
     };
     let wanted = instance_of(&spec, &arguments, session)?;

@@ -1,6 +1,6 @@
 //! `berth submit`.
 
-use std::{env, path::PathBuf, time::Duration};
+use std::{env, path::PathBuf, string::FromUtf8Error, time::Duration};
 
 use clap::Args;
 use gateway_api::{Job, Status as State, client::LogPart, job::SubmitJob};
@@ -15,9 +15,6 @@ use crate::{
     failure::{Said, Status},
     output,
 };
-
-/// How long `-f` waits for something to follow: as long as it takes.
-pub(super) const FOLLOW_LIMIT: Duration = Duration::from_hours(24 * 366);
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Debug, Args)]
@@ -85,7 +82,14 @@ pub(crate) struct Submit {
 
 pub(crate) async fn submit(arguments: Submit, session: &Session) -> anyhow::Result<Status> {
     let (shown, file) = if let Some(path) = &arguments.file {
-        read(&path.display().to_string(), session).await?
+        let name = path.display().to_string();
+        let bytes = convert::bytes_of(&name, session.words).await?;
+        let unreadable = |error: FromUtf8Error| Said {
+            what: session.words.unreadable(&name, &error.to_string()),
+            hint: None,
+        };
+        let text = String::from_utf8(bytes).map_err(unreadable)?;
+        (name, text)
     } else {
         let image = match &arguments.image {
             Some(image) => Some(image.clone()),
@@ -94,12 +98,15 @@ pub(crate) async fn submit(arguments: Submit, session: &Session) -> anyhow::Resu
         (String::new(), jobfile::write(&spec(&arguments, image, session)?))
     };
     if !shown.is_empty() {
-        // The gateway says the same, and what only it knows; but not in the user's language.
         let reading = jobfile::read(file.as_bytes(), &Site::default());
-        for line in convert::notes(&shown, &reading, session.words, output::colours()) {
-            output::say(&line);
+        let is_wrong = reading.notes.iter().any(|note| note.level == Level::Error);
+        // What is no mistake the gateway says too, and knows more of it.
+        if is_wrong || arguments.dry_run {
+            for line in convert::notes(&shown, &reading, session.words, output::colours()) {
+                output::say(&line);
+            }
         }
-        if reading.notes.iter().any(|note| note.level == Level::Error) {
+        if is_wrong {
             return Ok(Status::FAILED);
         }
     }
@@ -115,6 +122,9 @@ pub(crate) async fn submit(arguments: Submit, session: &Session) -> anyhow::Resu
         return create::say_dry_run(&session.client.dry_run_job(&wanted).await?, arguments.json, session);
     }
     let job = session.client.submit_job(&wanted).await?;
+    for line in convert::site_notes(&shown, &job.warnings, session.words, output::colours()) {
+        output::say(&line);
+    }
     if !(arguments.wait.wait || arguments.follow) {
         output::say(&session.words.submitted(&job));
         if arguments.json {
@@ -129,26 +139,11 @@ pub(crate) async fn submit(arguments: Submit, session: &Session) -> anyhow::Resu
     } else {
         output::data(&job.name)?;
     }
-    let limit = if arguments.wait.wait { arguments.wait.limit() } else { FOLLOW_LIMIT };
-    let over = jobs::until_over(&job, limit, arguments.follow, session).await?;
+    let over = jobs::until_over(&job, arguments.wait.job_limit(), arguments.follow, session).await?;
     if arguments.json {
         output::json(&over)?;
     }
     Ok(jobs::exit_status(&over))
-}
-
-/// What to call a file, and its text.
-async fn read(name: &str, session: &Session) -> anyhow::Result<(String, String)> {
-    let unreadable = |cause: String| Said { what: session.words.unreadable(name, &cause), hint: None };
-    let bytes = if name.starts_with("http://") || name.starts_with("https://") {
-        gateway_api::client::fetch(name, jobfile::LARGEST_BYTES + 1)
-            .await
-            .map_err(|error| unreadable(error.to_string()))?
-    } else {
-        convert::read_file(&PathBuf::from(name)).map_err(|error| unreadable(error.to_string()))?
-    };
-    let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-    Ok((name.to_owned(), text))
 }
 
 /// The site's own: a job file says which image it wants.

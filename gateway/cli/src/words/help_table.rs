@@ -97,8 +97,8 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
     ("Sum up what was held over time: GPU hours and CPU hours", "统计一段时间内的占用：GPU 时与 CPU 时"),
     ("Show what a job file from elsewhere becomes here", "显示其他平台的任务文件在这里会变成什么"),
     (
-        "The format is recognised. The job is printed as Berth's own YAML; what is wrong with the file is said with its line and what to write instead, all at once. No gateway is asked.",
-        "自动识别格式。任务以 Berth 的 YAML 打印；文件中的全部错误连同行号与改法一次说清。无需连接网关。",
+        "The format is recognised. The job is printed as Berth's own YAML; what is wrong with the file is said with its line and what to write instead, all at once. Whoever is signed in gets what the site makes of it.",
+        "自动识别格式。任务以 Berth 的 YAML 打印；文件中的全部错误连同行号与改法一次说清。已登录时按站点的设置转换。",
     ),
     ("Look for what stands between you and your instances", "检查您与实例之间有什么问题"),
     ("Manage users", "管理用户"),
@@ -122,6 +122,10 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
     ("Print JSON", "输出 JSON"),
     ("Wait until it is done, and fail if it fails", "等待完成；若失败则以失败结束"),
     ("How long to wait", "最长等待时间"),
+    (
+        "How long to wait [default: an hour, and for a job until it has ended]",
+        "最长等待时间 [默认：一小时；任务则等到结束]",
+    ),
     ("The instance", "实例"),
     ("The instances", "实例"),
     ("The job", "任务"),
@@ -144,8 +148,8 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
         "shell 的种类，例如 `source <(berth completion bash)`",
     ),
     (
-        "A job file: OpenPAI v1 or v2, DLC parameters, Determined or our own; `-` is standard input",
-        "任务文件：OpenPAI v1 或 v2、DLC 参数、Determined 或 Berth 格式；`-` 为标准输入",
+        "A job file (OpenPAI v1 or v2, DLC parameters, Determined or our own), or the address of one; `-` is standard input",
+        "任务文件（OpenPAI v1 或 v2、DLC 参数、Determined 或 Berth 格式）或其网址；`-` 为标准输入",
     ),
     // === create, submit ===
     ("Its name: letters, digits and underscores, at most 27", "名称：字母、数字和下划线，最多 27 个字符"),
@@ -203,6 +207,10 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
         "不只是您的，而是您可以看到的全部：组长看到本组的，管理员看到所有人的",
     ),
     ("For a job: print its file as it was submitted", "任务：打印提交时的文件"),
+    (
+        "For a job: print what its file became, as Berth's own YAML",
+        "任务：以 Berth 的 YAML 打印文件转换的结果",
+    ),
     (
         "For what a failed task of a job left: so many graphics processors of the kind that it had [default: none]",
         "用于失败子任务留下的环境：同型号 GPU 的数量 [默认：无]",
@@ -295,7 +303,10 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
         "Show what you, your group and the shares of the site hold, images included, and what they may",
         "显示您、用户组以及各份额的占用（包括镜像）与上限",
     ),
-    ("What images take in the registry, such as `50G`", "镜像在仓库中占用的空间，例如 `50G`"),
+    (
+        "What images take in the registry, such as `50G`, or `none`",
+        "镜像在仓库中占用的空间，例如 `50G`；或 `none`",
+    ),
     // === tokens, audit log ===
     ("List your tokens", "列出您的访问令牌"),
     (
@@ -374,15 +385,18 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
     // === quotas, usage ===
     ("Show what a user or a group may hold at a time", "显示用户或用户组的配额"),
     (
-        "Set what a user or a group may hold at a time; what is left out has no limit",
-        "设置用户或用户组的配额；未写的项不限",
+        "Set what a user or a group may hold at a time; what is left out stays as it is",
+        "设置用户或用户组的配额；未写的项保持不变",
     ),
-    ("Graphics processors of a model", "某个型号的 GPU 数量"),
-    ("Instances that run at a time", "同时运行的实例数"),
-    ("Jobs that run at a time", "同时运行的任务数"),
+    ("Processors, or `none` for no limit", "CPU 数量；`none` 表示不限"),
+    ("Memory, such as `512M`, `8G` or `1.5G`, or `none`", "内存，例如 `512M`、`8G` 或 `1.5G`；或 `none`"),
+    ("Graphics processors, or `none`", "GPU 数量；或 `none`"),
+    ("Graphics processors of a model, or `none`", "某个型号的 GPU 数量；或 `none`"),
+    ("Instances that run at a time, or `none`", "同时运行的实例数；或 `none`"),
+    ("Jobs that run at a time, or `none`", "同时运行的任务数；或 `none`"),
     (
-        "Only for so long, such as `12h` or `3d`; then the quota is what it was",
-        "只在这段时间内有效，例如 `12h` 或 `3d`；之后恢复原配额",
+        "Only for so long, such as `12h` or `3d`; then the quota is what it was. `0` ends what was raised",
+        "只在这段时间内有效，例如 `12h` 或 `3d`；之后恢复原配额。`0` 立即结束临时调整",
     ),
     ("How far back, such as `12h` or `30d`", "统计多久以来，例如 `12h` 或 `30d`"),
     ("What to sum up by", "按什么汇总"),

@@ -2,7 +2,8 @@
 //!
 //! In English the reader's own sentences are the best there are. In Chinese everything is said here.
 
-use jobfile::{Code, Level, Note};
+use gateway_api::job::JobNote;
+use jobfile::{Code, Level, Note, Place};
 
 use super::{
     Language::{Chinese, English},
@@ -16,14 +17,42 @@ impl Words {
 
     /// What is so, with its place in `file`, and what to write instead.
     pub(crate) fn note(self, file: &str, note: &Note) -> (String, Option<String>) {
-        let place = match note.place {
-            Some(place) if place.column > 0 => format!("{file}:{}:{}", place.line, place.column),
-            Some(place) => format!("{file}:{}", place.line),
-            None => file.to_owned(),
+        let (what, hint) = match self.0 {
+            English => (note.message(), note.hint()),
+            Chinese => (chinese(note), chinese_hint(note)),
         };
+        (self.placed(file, note.place, &what), hint)
+    }
+
+    /// The same about what the gateway says. What only a newer one can say is in its own words.
+    pub(crate) fn job_note(self, file: &str, note: &JobNote) -> (Level, (String, Option<String>)) {
+        let level = if note.level == "error" { Level::Error } else { Level::Warning };
+        let place = note.line.map(|line| Place { line, column: note.column.unwrap_or(0) });
+        let Ok(code) = serde_json::from_value(note.code.clone().into()) else {
+            return (level, (self.placed(file, place, &note.message), note.hint.clone()));
+        };
+        let (pointer, params) = (note.pointer.clone(), note.params.clone());
+        (level, self.note(file, &Note { level, code, place, pointer, params }))
+    }
+
+    /// Also of a file that has no name.
+    fn placed(self, file: &str, place: Option<Place>, what: &str) -> String {
+        let [line, column] = [place.map(|place| place.line), place.map(|place| place.column)];
+        let numbers =
+            [line, column.filter(|column| *column > 0)].map(|number| number.map(|one| one.to_string()));
+        let parts = std::iter::once(file.to_owned()).filter(|file| !file.is_empty());
+        let place: Vec<_> = parts.chain(numbers.into_iter().flatten()).collect();
         match self.0 {
-            English => (format!("{place}: {}", note.message()), note.hint()),
-            Chinese => (format!("{place}：{}", chinese(note)), chinese_hint(note)),
+            _ if place.is_empty() => what.to_owned(),
+            English => format!("{}: {what}", place.join(":")),
+            Chinese => format!("{}：{what}", place.join(":")),
+        }
+    }
+
+    pub(crate) fn site_not_asked(self, cause: &str) -> String {
+        match self.0 {
+            English => format!("the site's aliases, storages and shares are not looked at: {cause}"),
+            Chinese => format!("未考虑站点的别名、存储和份额：{cause}"),
         }
     }
 
@@ -171,7 +200,14 @@ fn chinese_hint(note: &Note) -> Option<String> {
         },
         Code::Ignored => match note.param("why") {
             "always_so" => "这里一直如此".to_owned(),
-            "elsewhere" => "请在控制台或用 `berth` 设置".to_owned(),
+            "registry_login" => {
+                "请用 `berth secret set 名称 --registry 主机 --user 用户` 保存仓库的登录信息".to_owned()
+            }
+            "storages" => {
+                "您可用的站点存储在每个子任务中都已挂载，请在命令中写其路径，例如 `/userhome`".to_owned()
+            }
+            "code" => "请在命令中获取代码（如 `git clone`），或把代码放到 `/userhome` 下".to_owned(),
+            "tensorboard" => "请运行 `berth tensorboard 目录`".to_owned(),
             _ => return None,
         },
         Code::Reserved => "请换一个名称".to_owned(),

@@ -1,8 +1,8 @@
 //! What is said about jobs and the line that they wait in.
 
 use gateway_api::{
-    Job, Status,
-    job::{DryRun, EndCause, JobEnd, JobEvent, JobNote, QueuePlace},
+    Job,
+    job::{DryRun, EndCause, JobEnd, JobEvent, QueuePlace},
 };
 
 use super::{
@@ -22,15 +22,27 @@ impl Words {
         self.pick("you have no jobs; `berth submit` makes one", "您还没有任务，可用 `berth submit` 提交")
     }
 
-    /// What the gateway says about a file, in its own words.
-    pub(crate) fn job_note(note: &JobNote) -> String {
-        let line = note.line.map(|line| format!("{line}: ")).unwrap_or_default();
-        let hint = note.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        format!("{line}{}{hint}", note.message)
-    }
-
     pub(crate) fn no_limit(self) -> &'static str {
         self.pick("no limit", "不限")
+    }
+
+    /// What is held of a limit, and what waits for it.
+    pub(crate) fn used_of(self, used: &str, limit: &str, waits: Option<&str>) -> String {
+        let waits = waits.map(|waits| match self.0 {
+            English => format!(", {waits} waiting"),
+            Chinese => format!("，等待中 {waits}"),
+        });
+        format!("{used} / {limit}{}", waits.unwrap_or_default())
+    }
+
+    pub(crate) fn raised_to_none(self) -> String {
+        self.pick("a limit cannot be lifted for a while, only raised", "临时调整只能提高上限，不能取消上限")
+            .to_owned()
+    }
+
+    pub(crate) fn hint_raised_to_none(self) -> String {
+        self.pick("write a number that is enough, or leave out `--for`", "请写一个足够大的数，或去掉 `--for`")
+            .to_owned()
     }
 
     /// One line about where a job is.
@@ -43,16 +55,9 @@ impl Words {
 
     /// Its state with all that is known about it.
     pub(crate) fn job_state(self, job: &Job) -> String {
-        let state = self.state(&job.status);
-        let more = match (&job.status, &job.queue, &job.ended) {
-            (Status::Waiting { .. }, Some(place), _) => self.place(place),
-            (_, _, Some(end)) if job.ended_at.is_some() => self.job_end(end),
-            _ => return self.state_in_full(&job.status),
-        };
-        match (self.0, more.is_empty()) {
-            (_, true) => state.to_owned(),
-            (English, _) => format!("{state}: {more}"),
-            (Chinese, _) => format!("{state}：{more}"),
+        match &job.ended {
+            Some(end) if job.ended_at.is_some() => self.state_and(&job.status, &self.job_end(end)),
+            _ => self.state_in_line(&job.status, job.queue.as_ref()),
         }
     }
 
@@ -70,8 +75,8 @@ impl Words {
             DryRun::Never { reason, params } => {
                 let why = self.0.queue_reason(*reason, params);
                 match self.0 {
-                    English => format!("it could never start: {why}"),
-                    Chinese => format!("永远无法开始：{why}"),
+                    English => format!("it would be refused: {why}"),
+                    Chinese => format!("会被拒绝：{why}"),
                 }
             }
         }

@@ -92,7 +92,7 @@ impl Words {
 
     /// Of an instance that does not run: its pages say so, with a button.
     pub(crate) fn opens_later(self, instance: &Instance) -> String {
-        let (name, state) = (&instance.name, self.state_in_full(&instance.status));
+        let (name, state) = (&instance.name, self.instance_state(instance));
         let rests = instance.status.allows(Action::Start) && !instance.status.is_passing();
         match (self.0, rests) {
             (English, true) => {

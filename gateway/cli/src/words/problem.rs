@@ -80,6 +80,7 @@ impl Words {
             | Code::OverQuota
             | Code::NotHere
             | Code::PoolTakesOthers
+            | Code::PriorityTooHigh
             | Code::WeakPassword
             | Code::BadBody
             | Code::UnknownField

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use gateway_api::{
     Instance, Status,
     instance::WaitReason,
+    job::QueuePlace,
     node::{DiskLimit, Gpu, NodeWarning},
 };
 
@@ -29,9 +30,29 @@ impl Words {
         }
     }
 
+    /// The state with what is known about it; of what waits in the line also where and why.
+    pub(super) fn state_in_line(self, status: &Status, place: Option<&QueuePlace>) -> String {
+        match (status, place) {
+            (Status::Waiting { .. }, Some(place)) => self.state_and(status, &self.place(place)),
+            _ => self.state_in_full(status),
+        }
+    }
+
+    pub(crate) fn instance_state(self, instance: &Instance) -> String {
+        self.state_in_line(&instance.status, instance.queue.as_ref())
+    }
+
+    pub(super) fn state_and(self, status: &Status, more: &str) -> String {
+        let state = self.state(status);
+        match self.0 {
+            _ if more.is_empty() => state.to_owned(),
+            English => format!("{state}: {more}"),
+            Chinese => format!("{state}：{more}"),
+        }
+    }
+
     /// The state with what is known about it.
     pub(crate) fn state_in_full(self, status: &Status) -> String {
-        let state = self.state(status);
         let more = match status {
             Status::Waiting { reason, message } => self.waits_for(*reason, message),
             Status::Pulling { done_bytes, total_bytes: None } => size::display(*done_bytes),
@@ -49,12 +70,9 @@ impl Words {
             | Status::Stopping { held_up: None }
             | Status::Stopped { exit_code: None }
             | Status::Succeeded
-            | Status::Deleting { held_up: None } => return state.to_owned(),
+            | Status::Deleting { held_up: None } => String::new(),
         };
-        match self.0 {
-            English => format!("{state}: {more}"),
-            Chinese => format!("{state}：{more}"),
-        }
+        self.state_and(status, &more)
     }
 
     /// What to say below a list about those in it that do not move, each reason once.
@@ -64,11 +82,14 @@ impl Words {
 
     /// One line of progress.
     pub(crate) fn progress(self, instance: &Instance) -> String {
-        self.named(instance, &self.state_in_full(&instance.status))
+        self.named(instance, &self.instance_state(instance))
     }
 
-    /// The same where only a change of state is news.
+    /// The same where only a change of state, or of the place in the line, is news.
     pub(crate) fn progress_in_short(self, instance: &Instance) -> String {
+        if instance.queue.is_some() {
+            return self.progress(instance);
+        }
         self.named(instance, self.state(&instance.status))
     }
 
@@ -252,6 +273,8 @@ impl Words {
             Title::Attempt => self.pick("TRY", "第几次"),
             Title::TimeLimit => self.pick("TIME LIMIT", "时长上限"),
             Title::Waiting => self.pick("WAITING", "等待中"),
+            Title::RaisedUntil => self.pick("RAISED UNTIL", "临时调整至"),
+            Title::KeptUntil => self.pick("KEPT UNTIL", "文件保留至"),
         }
     }
 }
@@ -329,4 +352,6 @@ pub(crate) enum Title {
     Attempt,
     TimeLimit,
     Waiting,
+    RaisedUntil,
+    KeptUntil,
 }

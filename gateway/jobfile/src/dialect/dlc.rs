@@ -115,7 +115,8 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
         }
     }
     fields.ignore(&["vpc_id", "switch_id", "security_group_id", "resource_id", "worker_spec"], "not_here");
-    fields.ignore(&["data_sources", "code_source", "code_branch", "code_commit"], "elsewhere");
+    fields.ignore(&["data_sources"], "storages");
+    fields.ignore(&["code_source", "code_branch", "code_commit"], "code");
     fields.ignore(&["thirdparty_libs", "thirdparty_lib_dir", "job_file", "success_policy"], "not_here");
 
     for keys in &ROLES {

@@ -24,7 +24,7 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
     if let Some(field) = fields.take("authFile")
         && field.source().is_some()
     {
-        field.warn(Code::Ignored, [("why", "elsewhere".to_owned())]);
+        field.warn(Code::Ignored, [("why", "registry_login".to_owned())]);
         field.keep();
     }
     let folder = |key| fields.take(key).and_then(|field| field.source());

@@ -261,9 +261,10 @@ fn plugin_commands(fields: &Fields<'_>) -> BTreeMap<String, Around> {
         let Some(plugin) = item.fields() else { continue };
         let Some(name) = plugin.required("plugin", "\"ssh\"") else { continue };
         match name.text() {
-            // SSH is always there, and storages are mounted by the site's table.
-            Some("ssh" | "teamwise_storage") => {}
-            Some("tensorboard") => name.warn(Code::Ignored, [("why", "elsewhere".to_owned())]),
+            // It is always there.
+            Some("ssh") => {}
+            Some("teamwise_storage") => name.warn(Code::Ignored, [("why", "storages".to_owned())]),
+            Some("tensorboard") => name.warn(Code::Ignored, [("why", "tensorboard".to_owned())]),
             Some("cmd") => commands_of(&plugin, &mut around),
             other => {
                 let instead = ("instead", "take it out and run its commands in the role".to_owned());

@@ -1552,7 +1552,7 @@ export interface components {
          * @description What kind of error it is. Never renamed once released.
          * @enum {string}
          */
-        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "registry_denied" | "registry_unreachable" | "registry_not_allowed" | "bad_value" | "too_large" | "bad_job_file" | "needs_more_machines" | "over_quota" | "not_here" | "pool_takes_others" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "no_registry" | "being_saved" | "cannot_save" | "image_quota" | "internal" | "unknown";
+        Code: "unauthenticated" | "bad_credentials" | "too_many_attempts" | "too_many_open" | "password_change_required" | "forbidden" | "not_found" | "bad_name" | "name_taken" | "already_exists" | "user_removed" | "last_admin" | "in_use" | "bad_image" | "image_not_found" | "registry_denied" | "registry_unreachable" | "registry_not_allowed" | "bad_value" | "too_large" | "bad_job_file" | "needs_more_machines" | "over_quota" | "not_here" | "pool_takes_others" | "priority_too_high" | "weak_password" | "wrong_state" | "bad_body" | "unknown_field" | "body_too_large" | "cross_site" | "cluster_unreachable" | "engine_unreachable" | "agent_unreachable" | "apps_unavailable" | "disk_full" | "no_registry" | "being_saved" | "cannot_save" | "image_quota" | "internal" | "unknown";
         /** @description The body of a collection: what no image needs is removed. */
         CollectImages: {
             /** @description Only say what would go. */
@@ -6025,7 +6025,10 @@ export interface operations {
     };
     read_job_file: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description what it became, in our own YAML and without its secrets */
+                converted?: boolean;
+            };
             header?: never;
             path: {
                 /** @description name, slug or id */
@@ -6042,6 +6045,14 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
             401: {
