@@ -5,6 +5,7 @@ import { Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { showDone, showTrouble } from '../../app/trouble'
+import { useWhyNot } from '../../app/why-not'
 import { ask, refetchInstances, type Request } from '../../api/instances'
 import type { Instance } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
@@ -50,10 +51,7 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
   const { mutate, isPending, variables } = useAsk(instance)
   const name = instance.name
 
-  const reason = (action: Shown) =>
-    instance.actions.includes(action)
-      ? undefined
-      : t(`not_now.${action}`, { state: t(`state.${instance.status.state}`) })
+  const reason = useWhyNot(instance)
 
   const press = (action: Shown) => {
     if (action === 'terminal') void navigate({ to: paths.instance(instance, 'terminal') })

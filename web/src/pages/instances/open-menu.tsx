@@ -2,6 +2,7 @@ import { ActionIcon, Button, Menu, Tooltip } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
+import { useWhyNot } from '../../app/why-not'
 import type { Instance } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import {
@@ -31,8 +32,8 @@ const DOORS = [
 export function OpenMenu({ instance, compact }: { instance: Instance; compact?: boolean }) {
   const { t } = useTranslation(['instances', 'apps'])
   const navigate = useNavigate()
-  if (!instance.actions.includes('open')) {
-    const reason = t('not_now.open', { state: t(`state.${instance.status.state}`) })
+  const reason = useWhyNot(instance)('open')
+  if (reason !== undefined) {
     return (
       <ActionButton
         label={t('action.open')}

@@ -5,8 +5,9 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { showDone, showTrouble, Trouble } from '../../app/trouble'
+import { useWhyNotJob } from '../../app/why-not'
 import { changeJob, deleteJob, refetchJobs, stopJob } from '../../api/jobs'
-import type { Job, JobAction } from '../../api/types'
+import type { Job } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { Dialog } from '../../ui/dialog'
@@ -27,10 +28,7 @@ export function JobActions({ job, compact, onDeleted }: Props) {
   const [asked, setAsked] = useState<'stop' | 'delete' | 'change' | null>(null)
   const close = () => setAsked(null)
   const { stop, remove } = useActs(job, close, onDeleted)
-  const reason = (action: JobAction) =>
-    job.actions.includes(action)
-      ? undefined
-      : t(`not_now.${action}`, { state: t(`state.${job.status.state}`) })
+  const reason = useWhyNotJob(job)
   return (
     <Group gap={compact ? 2 : 'xs'} wrap={compact ? 'nowrap' : 'wrap'}>
       <ActionButton

@@ -1,12 +1,13 @@
-import { Group, Skeleton, Stack, Tabs } from '@mantine/core'
+import { Anchor, Group, Skeleton, Stack, Tabs, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../../app/trouble'
 import { instanceQuery } from '../../../api/instances'
+import { jobQuery } from '../../../api/jobs'
 import type { Instance } from '../../../api/types'
 import { PageTitle } from '../../../ui/page-title'
 import { useShownTab } from '../../../ui/use-shown-tab'
@@ -69,6 +70,7 @@ export function InstancePage({ name, tab, terminal, folder }: Props) {
         </Group>
         {instance && <PageActions instance={instance} />}
       </Group>
+      {instance?.job && <TaskOf job={instance.job} />}
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <Skeleton className="after-a-moment" height={240} />}
       {instance && (
@@ -82,6 +84,20 @@ export function InstancePage({ name, tab, terminal, folder }: Props) {
         </InstanceTabs>
       )}
     </Stack>
+  )
+}
+
+/** The job that the instance is a task of: what is missing here is done there. */
+function TaskOf({ job }: { job: string }) {
+  const { t } = useTranslation('instances')
+  const { data } = useQuery(jobQuery(job))
+  return (
+    <Group gap={6}>
+      <Text size="sm">{t('task_of')}</Text>
+      <Anchor component={Link} to={paths.job(job)} size="sm" fw={600} className="breakable">
+        {data?.name ?? job}
+      </Anchor>
+    </Group>
   )
 }
 

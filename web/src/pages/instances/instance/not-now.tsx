@@ -1,6 +1,7 @@
 import { Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 
+import { useWhyNot } from '../../../app/why-not'
 import type { Instance } from '../../../api/types'
 import { IconPlay } from '../../../ui/icons'
 import { ReasonedButton } from '../../../ui/reasoned-button'
@@ -11,23 +12,17 @@ interface Props {
   action: 'terminal' | 'logs' | 'open'
 }
 
-const WORDS = {
-  terminal: 'terminal.needs_running',
-  logs: 'logs.not_yet',
-  open: 'apps:needs_running',
-} as const
-
-/** In place of a tab's content that needs another state; with the way there, if there is one. */
+/** In place of a tab's content that cannot be had: why, and the way there, if there is one. */
 export function NotNow({ instance, action }: Props) {
-  const { t } = useTranslation(['streams', 'instances', 'apps', 'common'])
+  const { t } = useTranslation('instances')
+  const whyNot = useWhyNot(instance)
   const { mutate, isPending } = useAsk(instance)
-  const state = t(`instances:state.${instance.status.state}`)
   return (
     <Stack align="flex-start">
-      <Text>{t(WORDS[action], { state })}</Text>
+      <Text>{whyNot(action)}</Text>
       {instance.actions.includes('start') && (
         <ReasonedButton
-          label={t('instances:start_it', { name: instance.name })}
+          label={t('start_it', { name: instance.name })}
           leftSection={<IconPlay size={18} />}
           busy={isPending}
           onClick={() => mutate('start')}

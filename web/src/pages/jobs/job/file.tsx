@@ -1,14 +1,16 @@
 import { Button, Group, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../../app/trouble'
+import { useWhyNotJob } from '../../../app/why-not'
 import { jobFileQuery } from '../../../api/jobs'
 import type { Job } from '../../../api/types'
 import { CopyField } from '../../../ui/copy'
 import { IconClone, IconDownload } from '../../../ui/icons'
 import { LoadingRows } from '../../../ui/loading'
+import { ReasonedButton } from '../../../ui/reasoned-button'
 import { paths } from '../../../util/path-builder'
 import { saveFile } from '../../../util/save-file'
 
@@ -16,6 +18,8 @@ const ENDINGS: Readonly<Record<string, string>> = { 'openpai-v1': 'json', dlc: '
 
 export function JobFileTab({ job }: { job: Job }) {
   const { t } = useTranslation('jobs')
+  const navigate = useNavigate()
+  const reason = useWhyNotJob(job)('rerun')
   const { data, error, isPending, refetch } = useQuery(jobFileQuery(job.id))
   return (
     <Stack>
@@ -24,9 +28,12 @@ export function JobFileTab({ job }: { job: Job }) {
       {data !== undefined && (
         <>
           <Group gap="xs">
-            <Button component={Link} to={paths.cloneOfJob(job.id)} leftSection={<IconClone size={18} />}>
-              {t('action.clone')}
-            </Button>
+            <ReasonedButton
+              label={t('action.clone')}
+              leftSection={<IconClone size={18} />}
+              reason={reason}
+              onClick={() => void navigate({ to: paths.cloneOfJob(job.id) })}
+            />
             <Button
               variant="default"
               leftSection={<IconDownload size={18} />}

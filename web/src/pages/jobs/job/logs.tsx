@@ -4,6 +4,7 @@ import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { LogPanel } from '../../../app/log-panel'
+import { useWhyNotJob } from '../../../app/why-not'
 import type { Job } from '../../../api/types'
 import { TaskSelect, useTask } from './task-select'
 
@@ -11,13 +12,15 @@ import { TaskSelect, useTask } from './task-select'
 export function JobLogsTab({ job }: { job: Job }) {
   const { t } = useTranslation('jobs')
   const task = useTask(job)
+  const reason = useWhyNotJob(job)('logs')
   const { attempt: asked = job.attempt } = useSearch({ strict: false })
   const attempt = Math.min(asked, job.attempt)
   const source = useMemo(
     () => (task === undefined ? null : { job: job.id, task, attempt }),
     [job.id, attempt, task],
   )
-  if (source === null || !job.actions.includes('logs')) return <Text>{t('logs.not_yet')}</Text>
+  if (source === null) return <Text>{t('logs.not_yet')}</Text>
+  if (reason !== undefined) return <Text>{reason}</Text>
   const writing = !job.ended && attempt === job.attempt
   return (
     <Stack gap="xs" flex={1} mih={0}>
