@@ -2,7 +2,7 @@
 
 import test from 'node:test'
 
-import { APP_LIMIT_MS, inBrowser, signIn, site } from './browser.mjs'
+import { APP_LIMIT_MS, inBrowser, signIn, site, stopInstance } from './browser.mjs'
 
 test('an address says how its instance is, and starts it', async () => {
   await inBrowser('address', { locale: 'en-GB' }, async (page, shoot) => {
@@ -14,7 +14,7 @@ test('an address says how its instance is, and starts it', async () => {
     await workbench.waitFor({ timeout: APP_LIMIT_MS })
 
     await page.goto(`${site.url}/instances/code`)
-    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await stopInstance(page, 'code')
     await page.locator('[aria-live=polite]').getByText('Stopped', { exact: true }).waitFor()
     await own.goto(ide)
     await own.getByText('The instance is stopped', { exact: true }).waitFor()

@@ -196,6 +196,14 @@ export async function framed(page, title) {
   return page.frameLocator(`iframe[title="${title}"]`)
 }
 
+/** Stops the instance whose page is open, and says so when asked. */
+export async function stopInstance(page, name) {
+  await page.getByRole('button', { name: 'Stop', exact: true }).click()
+  const asking = page.getByRole('dialog', { name: `Stop ${name}?` })
+  await asking.getByText('All files stay, in /userhome and elsewhere.').waitFor()
+  await asking.getByRole('button', { name: 'Stop', exact: true }).click()
+}
+
 /** Runs a line in the first cell of the notebook that is open in JupyterLab, and waits for what it prints. */
 export async function runCell(page, lab, line, printed) {
   await lab.locator('.jp-Notebook .jp-CodeCell .cm-content').first().click({ timeout: APP_LIMIT_MS })

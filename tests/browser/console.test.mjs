@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { inBrowser, signIn, site, terminalShows } from './browser.mjs'
+import { inBrowser, signIn, site, stopInstance, terminalShows } from './browser.mjs'
 
 /** The state beside the heading of an instance's page. */
 async function becomes(page, state) {
@@ -63,7 +63,7 @@ test('an instance from its making to its end', async () => {
     await terminalShows(page, 'still-42')
 
     await page.getByRole('tab', { name: 'Overview' }).click()
-    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await stopInstance(page, 'web_1')
     await becomes(page, 'Stopped')
     await shoot('7-stopped')
     await page.getByRole('button', { name: 'Start', exact: true }).click()

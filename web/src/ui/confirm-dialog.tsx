@@ -15,13 +15,15 @@ interface Props {
   busy?: boolean
   /** Nothing is lost by it. */
   harmless?: boolean
+  /** What else could be done, between Cancel and the act. */
+  instead?: ReactNode
   onConfirm: () => void
   onClose: () => void
 }
 
 /** Asks before something is lost. Cancel has the focus: a hasty Enter does no harm. */
 export function ConfirmDialog(props: Props) {
-  const { opened, title, children, confirm, busy, harmless, onConfirm, onClose } = props
+  const { opened, title, children, confirm, busy, harmless, instead, onConfirm, onClose } = props
   const { t } = useTranslation()
   return (
     <Dialog opened={opened} onClose={onClose} title={title}>
@@ -31,6 +33,7 @@ export function ConfirmDialog(props: Props) {
           <Button variant="default" data-autofocus onClick={onClose}>
             {t('cancel')}
           </Button>
+          {instead}
           <ReasonedButton
             label={confirm}
             color={harmless ? undefined : 'red'}

@@ -11,6 +11,7 @@ import {
 } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { showDone, showTrouble, Trouble } from '../../app/trouble'
@@ -24,6 +25,7 @@ import {
 } from '../../api/notices'
 import type { AddAnnouncement, Announcement, Rules } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
+import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { IconTrash } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { Section } from '../../ui/section'
@@ -69,10 +71,14 @@ function standing({ starts_at, ends_at }: Announcement): 'coming' | 'over' | 'sh
 function Row({ announcement }: { announcement: Announcement }) {
   const { t } = useTranslation('admin')
   const cache = useQueryClient()
+  const [asked, setAsked] = useState(false)
   const remove = useMutation({
     mutationFn: () => removeAnnouncement(announcement.id),
     onError: showTrouble,
-    onSettled: () => cache.invalidateQueries({ queryKey: ['announcements'] }),
+    onSettled: () => {
+      setAsked(false)
+      return cache.invalidateQueries({ queryKey: ['announcements'] })
+    },
   })
   return (
     <Group justify="space-between" wrap="nowrap" align="flex-start">
@@ -103,8 +109,21 @@ function Row({ announcement }: { announcement: Announcement }) {
         label={t('announcements.remove')}
         icon={IconTrash}
         busy={remove.isPending}
-        onClick={() => remove.mutate()}
+        onClick={() => setAsked(true)}
       />
+      <ConfirmDialog
+        opened={asked}
+        title={t('announcements.remove_title')}
+        confirm={t('announcements.remove_confirm')}
+        busy={remove.isPending}
+        onConfirm={() => remove.mutate()}
+        onClose={() => setAsked(false)}
+      >
+        <Text size="sm" className="breakable" style={{ whiteSpace: 'pre-line' }}>
+          {textFor(announcement.text)}
+        </Text>
+        <Text size="sm">{t('announcements.remove_text')}</Text>
+      </ConfirmDialog>
     </Group>
   )
 }

@@ -1,4 +1,4 @@
-import { Group, Text } from '@mantine/core'
+import { Group } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Suspense, useState } from 'react'
@@ -9,10 +9,10 @@ import { useWhyNot } from '../../app/why-not'
 import { ask, refetchInstances, type Request } from '../../api/instances'
 import type { Instance } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
-import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { IconPlay, IconRestart, IconSave, IconStop, IconTerminal, IconTrash } from '../../ui/icons'
 import { later } from '../../util/later'
 import { paths } from '../../util/path-builder'
+import { AskFirst, type Ending } from './ask-first'
 import { OpenMenu } from './open-menu'
 
 /** Nobody who only looks at a list pays for it. */
@@ -31,6 +31,7 @@ type Shown = keyof typeof ICONS
 
 const ORDER: readonly Shown[] = ['terminal', 'start', 'stop', 'restart', 'save', 'delete']
 const FOR_OVERSEERS: readonly Shown[] = ['stop', 'delete']
+const ENDINGS: readonly Ending[] = ['stop', 'restart', 'delete']
 
 interface Props {
   instance: Instance
@@ -45,29 +46,28 @@ interface Props {
 export function InstanceActions({ instance, compact, overseer, onDeleted }: Props) {
   const { t } = useTranslation('instances')
   const navigate = useNavigate()
-  const [asking, setAsking] = useState(false)
+  const [asked, setAsked] = useState<Ending | null>(null)
   // Null until it is first asked for.
-  const [saving, setSaving] = useState<boolean | null>(null)
+  const [saving, setSaving] = useState<'open' | 'then_stop' | 'closed' | null>(null)
   const { mutate, isPending, variables } = useAsk(instance)
-  const name = instance.name
 
   const reason = useWhyNot(instance)
 
   const press = (action: Shown) => {
     if (action === 'terminal') void navigate({ to: paths.instance(instance, 'terminal') })
-    else if (action === 'delete') setAsking(true)
-    else if (action === 'save') setSaving(true)
-    else mutate(action)
+    else if (action === 'save') setSaving('open')
+    else if (action === 'start') mutate(action)
+    else setAsked(action)
   }
 
-  const remove = () =>
-    mutate('delete', {
+  const end = (ending: Ending) =>
+    mutate(ending, {
       onSuccess: () => {
-        setAsking(false)
-        showDone(t('delete.asked', { name }))
+        if (ending !== 'delete') return
+        showDone(t('delete.asked', { name: instance.name }))
         onDeleted?.()
       },
-      onError: () => setAsking(false),
+      onSettled: () => setAsked(null),
     })
 
   return (
@@ -87,20 +87,29 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
       ))}
       {saving !== null && (
         <Suspense fallback={null}>
-          <SaveDialog instance={instance} opened={saving} onClose={() => setSaving(false)} />
+          <SaveDialog
+            instance={instance}
+            opened={saving !== 'closed'}
+            thenStop={saving === 'then_stop'}
+            onClose={() => setSaving('closed')}
+          />
         </Suspense>
       )}
-      <ConfirmDialog
-        opened={asking}
-        title={t('delete.title', { name })}
-        confirm={t('delete.confirm')}
-        busy={isPending && variables === 'delete'}
-        onConfirm={remove}
-        onClose={() => setAsking(false)}
-      >
-        <Text size="sm">{t('delete.lost')}</Text>
-        <Text size="sm">{t('delete.kept')}</Text>
-      </ConfirmDialog>
+      {ENDINGS.map((ending) => (
+        <AskFirst
+          key={ending}
+          instance={instance}
+          ending={ending}
+          opened={asked === ending}
+          busy={isPending && variables === ending}
+          onConfirm={() => end(ending)}
+          onSave={() => {
+            setAsked(null)
+            setSaving(ending === 'stop' ? 'then_stop' : 'open')
+          }}
+          onClose={() => setAsked(null)}
+        />
+      ))}
     </Group>
   )
 }

@@ -23,14 +23,16 @@ const PAUSE_MS = 800
 interface Props {
   instance: Instance
   opened: boolean
+  /** Somebody was about to stop it. */
+  thenStop?: boolean
   onClose: () => void
 }
 
-export function SaveDialog({ instance, opened, onClose }: Props) {
+export function SaveDialog({ instance, opened, thenStop, onClose }: Props) {
   const { t } = useTranslation('images')
   return (
     <Dialog opened={opened} onClose={onClose} title={t('save.title', { name: instance.name })}>
-      <SaveForm instance={instance} onClose={onClose} />
+      <SaveForm instance={instance} thenStop={thenStop} onClose={onClose} />
     </Dialog>
   )
 }
@@ -73,12 +75,12 @@ export function requestFrom(values: Values): SaveInstance {
   }
 }
 
-function SaveForm({ instance, onClose }: Omit<Props, 'opened'>) {
+function SaveForm({ instance, thenStop = false, onClose }: Omit<Props, 'opened'>) {
   const { t } = useTranslation(['images', 'common'])
   const cache = useQueryClient()
   const navigate = useNavigate()
   const form = useForm<Values>({
-    initialValues: { name: '', tag: '', message: '', share: 'me', stop: false, leave: 'usual', paths: '' },
+    initialValues: { name: '', tag: '', message: '', share: 'me', stop: thenStop, leave: 'usual', paths: '' },
   })
   const [settled] = useDebouncedValue(excludeOf(form.values), PAUSE_MS)
   const save = useMutation({
