@@ -1,5 +1,6 @@
 import { Table, UnstyledButton } from '@mantine/core'
 import {
+  type Cell,
   type Column,
   type ColumnDef,
   createSortedRowModel,
@@ -10,6 +11,7 @@ import {
   tableFeatures,
   useTable,
 } from '@tanstack/react-table'
+import type { ReactNode } from 'react'
 
 import { IconSortAscending, IconSortDescending } from './icons'
 
@@ -77,12 +79,10 @@ export function DataTable<T extends object>(props: Props<T>) {
               {row.getAllCells().map((cell) =>
                 cell.column.id === props.headingColumn ? (
                   <Table.Th key={cell.id} scope="row" fw="inherit" style={{ whiteSpace: 'nowrap' }}>
-                    <table.FlexRender cell={cell} />
+                    {drawn(cell)}
                   </Table.Th>
                 ) : (
-                  <Table.Td key={cell.id}>
-                    <table.FlexRender cell={cell} />
-                  </Table.Td>
+                  <Table.Td key={cell.id}>{drawn(cell)}</Table.Td>
                 ),
               )}
             </Table.Tr>
@@ -93,10 +93,19 @@ export function DataTable<T extends object>(props: Props<T>) {
   )
 }
 
+/**
+ * What a cell shows. Its function is called, and not made a component as TanStack's own way is: columns that are made anew
+ * with each drawing would be other components, and a dialog that is open in one of them would be gone.
+ */
+function drawn<T extends object>(cell: Cell<Features, T, unknown>): ReactNode {
+  const { cell: draw } = cell.column.columnDef
+  return typeof draw === 'function' ? draw(cell.getContext()) : draw
+}
+
 interface SortButtonProps<T extends object> {
   column: Column<Features, T>
   label: string
-  children: React.ReactNode
+  children: ReactNode
 }
 
 function SortButton<T extends object>({ column, label, children }: SortButtonProps<T>) {

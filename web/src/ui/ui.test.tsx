@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core'
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import i18next from 'i18next'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { initReactI18next } from 'react-i18next'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 
@@ -13,6 +13,7 @@ import { ignoreComposingEnter } from '../util/composing'
 import { ActionButton } from './action-button'
 import { ConfirmDialog } from './confirm-dialog'
 import { IconPlay } from './icons'
+import { Records } from './records'
 
 beforeAll(() => i18next.use(initReactI18next).init({ lng: 'en', defaultNS: 'common', resources: { en } }))
 afterEach(cleanup)
@@ -65,4 +66,42 @@ test('the Enter of an input method does not reach the form', () => {
   expect(seen).not.toHaveBeenCalled()
   expect(fireEvent.keyDown(input, { key: 'Enter' })).toBe(true)
   expect(seen).toHaveBeenCalledOnce()
+})
+
+function Opener() {
+  const [open, setOpen] = useState(false)
+  return (
+    <button type="button" onClick={() => setOpen(true)}>
+      {open ? 'opened' : 'open'}
+    </button>
+  )
+}
+
+/** As pages do it: their columns are made anew with each drawing. */
+function OneRow({ size }: { size: number }) {
+  return (
+    <Records
+      label="images"
+      rows={[{ id: 'one', size }]}
+      rowId={(row) => row.id}
+      heading="id"
+      columns={[
+        { id: 'id', header: 'image', cell: (row) => row.id },
+        { id: 'size', header: 'size', cell: (row) => row.size },
+      ]}
+      actions={() => <Opener />}
+    />
+  )
+}
+
+test('what is open in a row stays open while news arrive', async () => {
+  const { rerender } = show(<OneRow size={1} />)
+  await userEvent.click(screen.getByRole('button', { name: 'open' }))
+  rerender(
+    <MantineProvider theme={theme} env="test">
+      <OneRow size={2} />
+    </MantineProvider>,
+  )
+  await screen.findByText('2')
+  screen.getByRole('button', { name: 'opened' })
 })
