@@ -166,6 +166,24 @@ async fn every_gpu_has_a_cell() {
 }
 
 #[tokio::test]
+async fn what_a_failed_task_left_is_opened_from_its_job() {
+    let directory = tempfile::tempdir().or_fail("make a directory");
+    let nvml = Some(nvml::library(directory.path()));
+    let world = World::start_with(Setup { nvml, ..Setup::default() }).await;
+    let job = format!(
+        "berth: 1\nname: fails\nimage: {}\ngpus: 2\nmemory: 128M\nkeep_on_failure: true\n\
+         command: \"echo 'no such file: weights.pt'; exit 3\"\n",
+        tests::IMAGE
+    );
+    world.berth_with(&["submit", "-"], job.as_bytes()).await.succeeded();
+    wait_until("it failed", LIMIT, async || {
+        world.berth(&["show", "fails"]).await.succeeded().contains("weights.pt").then_some(())
+    })
+    .await;
+    walk(&world, "kept").await;
+}
+
+#[tokio::test]
 async fn people_are_managed_in_a_browser() {
     walk(&World::start().await, "people").await;
 }

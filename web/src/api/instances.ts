@@ -7,7 +7,7 @@ import { readAgain, readAgainIfUnderWay } from './read-again'
 import type { CreateInstance, DryRun, Instance } from './types'
 
 /** What can be asked of an existing instance with one request. */
-export type Request = 'start' | 'stop' | 'restart' | 'delete'
+export type Request = 'stop' | 'restart' | 'delete'
 
 const ALL = ['instances'] as const
 const LIST = [...ALL, 'list'] as const
@@ -56,12 +56,16 @@ export function dryRunInstanceQuery(wanted: CreateInstance) {
   })
 }
 
+/** `gpus` are for what a failed task left, which is opened without any otherwise. */
+export async function startInstance(id: string, gpus?: number): Promise<Instance> {
+  const params = { path: { name: id }, query: { gpus } }
+  return dataOf(await api.POST('/api/v1/instances/{name}/start', { params }))
+}
+
 /** Asks by id: a name could meanwhile stand for another instance. */
 export async function ask(request: Request, id: string): Promise<Instance> {
   const init = { params: { path: { name: id } } }
   switch (request) {
-    case 'start':
-      return dataOf(await api.POST('/api/v1/instances/{name}/start', init))
     case 'stop':
       return dataOf(await api.POST('/api/v1/instances/{name}/stop', init))
     case 'restart':

@@ -14,6 +14,7 @@ import { later } from '../../util/later'
 import { paths } from '../../util/path-builder'
 import { AskFirst, type Ending } from './ask-first'
 import { OpenMenu } from './open-menu'
+import { useStart } from './use-start'
 
 /** Nobody who only looks at a list pays for it. */
 const SaveDialog = later(async () => ({ default: (await import('./save-dialog')).SaveDialog }))
@@ -50,13 +51,14 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
   // Null until it is first asked for.
   const [saving, setSaving] = useState<'open' | 'then_stop' | 'closed' | null>(null)
   const { mutate, isPending, variables } = useAsk(instance)
+  const { start, busy: starting, question } = useStart(instance)
 
   const reason = useWhyNot(instance)
 
   const press = (action: Shown) => {
     if (action === 'terminal') void navigate({ to: paths.instance(instance, 'terminal') })
     else if (action === 'save') setSaving('open')
-    else if (action === 'start') mutate(action)
+    else if (action === 'start') start()
     else setAsked(action)
   }
 
@@ -79,12 +81,13 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
           label={t(`action.${action}`)}
           icon={ICONS[action]}
           reason={reason(action)}
-          busy={isPending && variables === action}
+          busy={action === 'start' ? starting : isPending && variables === action}
           compact={compact}
           danger={action === 'delete'}
           onClick={() => press(action)}
         />
       ))}
+      {question}
       {saving !== null && (
         <Suspense fallback={null}>
           <SaveDialog

@@ -5,7 +5,7 @@ import { useWhyNot } from '../../../app/why-not'
 import type { Instance } from '../../../api/types'
 import { IconPlay } from '../../../ui/icons'
 import { ReasonedButton } from '../../../ui/reasoned-button'
-import { useAsk } from '../actions'
+import { useStart } from '../use-start'
 
 interface Props {
   instance: Instance
@@ -16,7 +16,7 @@ interface Props {
 export function NotNow({ instance, action }: Props) {
   const { t } = useTranslation('instances')
   const whyNot = useWhyNot(instance)
-  const { mutate, isPending } = useAsk(instance)
+  const { start, busy, question } = useStart(instance)
   return (
     <Stack align="flex-start">
       <Text>{whyNot(action)}</Text>
@@ -24,10 +24,11 @@ export function NotNow({ instance, action }: Props) {
         <ReasonedButton
           label={t('start_it', { name: instance.name })}
           leftSection={<IconPlay size={18} />}
-          busy={isPending}
-          onClick={() => mutate('start')}
+          busy={busy}
+          onClick={start}
         />
       )}
+      {question}
     </Stack>
   )
 }

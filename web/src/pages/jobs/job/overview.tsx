@@ -5,10 +5,11 @@ import { useTranslation } from 'react-i18next'
 
 import { endText } from '../../../app/end-text'
 import { instanceQuery } from '../../../api/instances'
-import type { Job, JobRole, JobTask } from '../../../api/types'
+import type { Instance, Job, JobEnd, JobRole, JobTask } from '../../../api/types'
+import { ActionButton } from '../../../ui/action-button'
 import { CopyField } from '../../../ui/copy'
 import { type Fact, Facts } from '../../../ui/facts'
-import { IconAlert, IconInfo } from '../../../ui/icons'
+import { IconAlert, IconInfo, IconPlay } from '../../../ui/icons'
 import { Records } from '../../../ui/records'
 import { Section } from '../../../ui/section'
 import { StateBadge } from '../../../ui/state-badge'
@@ -17,6 +18,7 @@ import { formatBytes, formatDuration } from '../../../util/format'
 import { paths } from '../../../util/path-builder'
 import { OpenMenu } from '../../instances/open-menu'
 import { look } from '../../instances/state'
+import { useStart } from '../../instances/use-start'
 import { Notes } from '../converted'
 import { JobStages } from './stages'
 
@@ -61,8 +63,31 @@ function HowItEnded({ job }: { job: Job }) {
       <Stack gap={4}>
         <Text size="sm">{endText(job.ended, t)}</Text>
         {cause !== 'stopped' && <Text size="sm">{t(`advice.${cause}`)}</Text>}
+        {job.tasks.some((task) => task.instance) && job.kept_until && (
+          <Text size="sm">{t('overview.kept')}</Text>
+        )}
+        <LastLines job={job} end={job.ended} />
       </Stack>
     </Alert>
+  )
+}
+
+/** What the task wrote last that decided it, which mostly says why. */
+function LastLines({ job, end: { last_lines: lines = [], task } }: { job: Job; end: JobEnd }) {
+  const { t } = useTranslation('jobs')
+  if (lines.length === 0) return null
+  return (
+    <>
+      <Text size="sm" fw={600}>
+        {t('overview.last_lines')}
+      </Text>
+      <CopyField block text={lines.join('\n')} label={t('overview.copy_lines')} />
+      {task && (
+        <Anchor component={Link} to={paths.jobLog(job.id, task)} size="sm">
+          {t('overview.whole_output')}
+        </Anchor>
+      )}
+    </>
   )
 }
 
@@ -124,11 +149,39 @@ function Tasks({ job }: { job: Job }) {
         {
           id: 'address',
           header: t('overview.address'),
-          cell: (task) => (task.address ? <CopyField text={task.address} /> : t('not_yet')),
+          cell: (task) => <Address task={task} />,
         },
+        ...(job.tasks.some(({ cards }) => cards?.length)
+          ? [{ id: 'cards', header: t('overview.cards'), cell: (task: JobTask) => <Cards task={task} /> }]
+          : []),
       ]}
       actions={(task) => <TaskDoors job={job} task={task} />}
     />
+  )
+}
+
+/** Where its fellow tasks reach it, with its ports by label. */
+function Address({ task: { address, ports = {} } }: { task: JobTask }) {
+  const { t } = useTranslation('jobs')
+  return (
+    <Stack gap={2} align="flex-start">
+      {address ? <CopyField text={address} /> : t('not_yet')}
+      {Object.entries(ports).map(([label, numbers]) => (
+        <Text key={label} size="xs" c="dimmed" className="breakable numbers">
+          {`${label} ${numbers.join(', ')}`}
+        </Text>
+      ))}
+    </Stack>
+  )
+}
+
+function Cards({ task: { cards = [] } }: { task: JobTask }) {
+  return (
+    <Stack gap={2} align="flex-start">
+      {cards.map((card) => (
+        <CopyField key={card} text={card} />
+      ))}
+    </Stack>
   )
 }
 
@@ -139,13 +192,28 @@ function TaskDoors({ job, task }: { job: Job; task: JobTask }) {
     ...instanceQuery(task.instance ?? ''),
     enabled: typeof task.instance === 'string',
   })
+  // Not those of the instance: once it was opened without any, it has none.
+  const gpus = job.roles.find((role) => role.name === task.role)?.gpus
   return (
     <Group gap="xs" wrap="nowrap">
+      {instance?.actions.includes('start') && <StartTask instance={instance} gpus={gpus} />}
       {instance && <OpenMenu instance={instance} compact />}
       <Anchor component={Link} to={paths.jobLog(job.id, `${task.role}/${task.index}`)} size="sm">
         {t('tab.logs')}
       </Anchor>
     </Group>
+  )
+}
+
+/** Opens what a failed task left. */
+function StartTask({ instance, gpus }: { instance: Instance; gpus?: number }) {
+  const { t } = useTranslation('instances')
+  const { start, busy, question } = useStart(instance, gpus)
+  return (
+    <>
+      <ActionButton compact label={t('action.start')} icon={IconPlay} busy={busy} onClick={start} />
+      {question}
+    </>
   )
 }
 
@@ -163,6 +231,9 @@ function Terms({ job }: { job: Job }) {
       job.time_limit_seconds ? formatDuration(job.time_limit_seconds, i18n.language) : t('overview.no_limit'),
     ],
     [t('overview.attempt'), String(job.attempt)],
+    ...(job.kept_until
+      ? [[t('overview.kept_until'), <TimeAgo key="kept" at={job.kept_until} />] as const]
+      : []),
     [t('overview.id'), <CopyField key="id" text={job.id} />],
   ]
   return <Facts facts={facts} />
