@@ -65,9 +65,14 @@ export function imageChanged(cache: QueryClient, image: Image) {
   const known = cache.getQueryData(imagesQuery.queryKey)?.some((other) => other.saved?.id === id)
   if (!known) return void refetchImages(cache)
   cache.setQueryData(imagesQuery.queryKey, (list) =>
-    list?.map((other) => (other.saved?.id === id ? image : other)),
+    list?.map((other) => (other.saved?.id === id ? withUsers(image, other) : other)),
   )
   readAgainIfUnderWay(cache, { queryKey: imagesQuery.queryKey })
+}
+
+/** Events do not say who uses an image. */
+function withUsers(image: Image, before: Image): Image {
+  return image.saved ? { ...image, saved: { ...image.saved, used_by: before.saved?.used_by } } : image
 }
 
 export function imageDeleted(cache: QueryClient, id: string) {

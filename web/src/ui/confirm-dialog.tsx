@@ -12,6 +12,10 @@ interface Props {
   /** What is kept and what is lost. */
   children: ReactNode
   confirm: string
+  /** Instead of Cancel, where what is asked is a cancelling itself. */
+  cancel?: string
+  /** Why it cannot be done after all. */
+  reason?: string
   busy?: boolean
   /** Nothing is lost by it. */
   harmless?: boolean
@@ -23,7 +27,8 @@ interface Props {
 
 /** Asks before something is lost. Cancel has the focus: a hasty Enter does no harm. */
 export function ConfirmDialog(props: Props) {
-  const { opened, title, children, confirm, busy, harmless, instead, onConfirm, onClose } = props
+  const { opened, title, children, confirm, cancel, reason, busy, harmless, instead, onConfirm, onClose } =
+    props
   const { t } = useTranslation()
   return (
     <Dialog opened={opened} onClose={onClose} title={title}>
@@ -31,12 +36,13 @@ export function ConfirmDialog(props: Props) {
         {children}
         <Group justify="flex-end" mt="sm">
           <Button variant="default" data-autofocus onClick={onClose}>
-            {t('cancel')}
+            {cancel ?? t('cancel')}
           </Button>
           {instead}
           <ReasonedButton
             label={confirm}
             color={harmless ? undefined : 'red'}
+            reason={reason}
             busy={busy}
             onClick={onConfirm}
           />

@@ -1,7 +1,6 @@
 import {
   Button,
   Group,
-  List,
   Select,
   Stack,
   Switch,
@@ -17,18 +16,18 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { showDone, showTrouble, Trouble } from '../../app/trouble'
-import { changeImage, deleteImage, dockerfileQuery, refetchImages, retryImage } from '../../api/images'
+import { changeImage, dockerfileQuery, refetchImages, retryImage } from '../../api/images'
 import { meQuery } from '../../api/session'
 import type { ChangeImage, Image, SavedImage, Share } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
-import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { CopyField } from '../../ui/copy'
 import { Dialog } from '../../ui/dialog'
-import { IconBox, IconJobs, IconRestart, IconRules, IconTrash, IconUsers } from '../../ui/icons'
+import { IconBox, IconJobs, IconRestart, IconRules, IconUsers } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { SubmitButton } from '../../ui/submit-button'
 import { ignoreComposingEnter } from '../../util/composing'
 import { paths } from '../../util/path-builder'
+import { RemoveImage } from './removal'
 
 const SHARES: readonly Share[] = ['me', 'group', 'everyone']
 
@@ -102,10 +101,11 @@ function SavedActions({ saved }: { saved: SavedImage }) {
     onError: showTrouble,
   })
   const { data: me } = useQuery(meQuery)
-  const [asked, setAsked] = useState<'change' | 'delete' | null>(null)
-  const close = () => setAsked(null)
+  const [changing, setChanging] = useState(false)
+  const close = () => setChanging(false)
   const own = saved.user === me?.name
   const admin = me?.role === 'admin'
+  const promotes = admin && isOffered(saved, me.name)
   if (!own && !admin) return null
   return (
     <>
@@ -117,23 +117,18 @@ function SavedActions({ saved }: { saved: SavedImage }) {
           onClick={() => retry.mutate()}
         />
       )}
-      <ActionButton
-        compact
-        label={t('change', { name: saved.name })}
-        icon={IconUsers}
-        onClick={() => setAsked('change')}
-      />
-      <ActionButton
-        compact
-        danger
-        label={t('delete', { name: saved.name })}
-        icon={IconTrash}
-        onClick={() => setAsked('delete')}
-      />
-      <Dialog opened={asked === 'change'} title={t('change', { name: saved.name })} onClose={close}>
-        <ChangeForm saved={saved} own={own} admin={admin} onClose={close} />
+      {(own || promotes) && (
+        <ActionButton
+          compact
+          label={t('change', { name: saved.name })}
+          icon={IconUsers}
+          onClick={() => setChanging(true)}
+        />
+      )}
+      <RemoveImage saved={saved} compact />
+      <Dialog opened={changing} title={t('change', { name: saved.name })} onClose={close}>
+        <ChangeForm saved={saved} own={own} promotes={promotes} onClose={close} />
       </Dialog>
-      <DeleteDialog saved={saved} opened={asked === 'delete'} onClose={close} />
     </>
   )
 }
@@ -169,15 +164,20 @@ export function MessageInput(field: Omit<TextareaProps, 'label' | 'description'>
   )
 }
 
+/** Whether the platform's list takes an image: who runs the site gives everybody only what its user gives, or their own. */
+export function isOffered({ user, platform, proposed, share }: SavedImage, me: string): boolean {
+  return platform || proposed || share === 'everyone' || user === me
+}
+
 interface ChangeProps {
   saved: SavedImage
   own: boolean
-  admin: boolean
+  promotes: boolean
   onClose: () => void
 }
 
 /** Its user says who may use it, an admin what is on the platform's list. */
-function ChangeForm({ saved, own, admin, onClose }: ChangeProps) {
+function ChangeForm({ saved, own, promotes, onClose }: ChangeProps) {
   const { t } = useTranslation(['images', 'common'])
   const cache = useQueryClient()
   const { name, tag, share, message, proposed, platform } = saved
@@ -189,7 +189,7 @@ function ChangeForm({ saved, own, admin, onClose }: ChangeProps) {
         ...(own && { share: values.share, message: values.message, proposed: values.proposed }),
         ...(own && values.name !== name && { name: values.name }),
         ...(own && values.tag !== tag && { tag: values.tag }),
-        ...(admin && { platform: values.platform }),
+        ...(values.platform !== platform && { platform: values.platform }),
       }
       return changeImage(saved.id, wanted)
     },
@@ -227,7 +227,7 @@ function ChangeForm({ saved, own, admin, onClose }: ChangeProps) {
             />
           </>
         )}
-        {admin && (
+        {promotes && (
           <Switch
             label={t('promote')}
             description={t('promote_help')}
@@ -242,50 +242,5 @@ function ChangeForm({ saved, own, admin, onClose }: ChangeProps) {
         </Group>
       </Stack>
     </form>
-  )
-}
-
-interface DeleteProps {
-  saved: SavedImage
-  opened: boolean
-  onClose: () => void
-}
-
-function DeleteDialog({ saved, opened, onClose }: DeleteProps) {
-  const { t } = useTranslation('images')
-  const cache = useQueryClient()
-  const { name, used_by: users = [] } = saved
-  const remove = useMutation({
-    mutationFn: () => deleteImage(saved.id),
-    onSuccess: () => showDone(t('deleted', { name })),
-    onError: showTrouble,
-    onSettled: () => {
-      onClose()
-      return refetchImages(cache)
-    },
-  })
-  return (
-    <ConfirmDialog
-      opened={opened}
-      title={t('delete_title', { name: `${name}:${saved.tag}` })}
-      confirm={t('delete_confirm')}
-      busy={remove.isPending}
-      onConfirm={() => remove.mutate()}
-      onClose={onClose}
-    >
-      <Text size="sm">{t('delete_text')}</Text>
-      <Text size="sm" fw={600}>
-        {users.length === 0 ? t('used_by_none') : t('used_by')}
-      </Text>
-      {users.length > 0 && (
-        <List size="sm">
-          {users.map((user) => (
-            <List.Item key={user} className="breakable">
-              {user}
-            </List.Item>
-          ))}
-        </List>
-      )}
-    </ConfirmDialog>
   )
 }
