@@ -13,7 +13,7 @@ import {
   IconSettings,
   IconShield,
 } from '../ui/icons'
-import { paths } from '../util/path-builder'
+import { ADMIN_SECTIONS, type AdminSection, paths } from '../util/path-builder'
 
 export interface Place {
   /** Its word in the translations. */
@@ -36,9 +36,29 @@ const PLACES: readonly Place[] = [
 
 const ADMIN: Place = { key: 'admin', path: paths.admin(), below: '/admin', icon: IconShield }
 
+/** The key that leads there, after `g`. */
+export const LETTERS: Readonly<Record<Place['key'], string>> = {
+  home: 'h',
+  instances: 'i',
+  jobs: 'j',
+  queue: 'q',
+  images: 'm',
+  cluster: 'c',
+  settings: 's',
+  admin: 'a',
+}
+
 /** The gateway decides who may; a page that only refuses is not worth a line. */
 export function placesOf(me: Me): readonly Place[] {
   return me.role === 'user' ? PLACES : [...PLACES, ADMIN]
+}
+
+/** What a leader can see of the administration; the gateway refuses the rest. */
+const FOR_LEADERS: readonly AdminSection[] = ['users', 'instances', 'jobs']
+
+export function adminSectionsOf({ role }: Me): readonly AdminSection[] {
+  if (role === 'user') return []
+  return role === 'admin' ? ADMIN_SECTIONS : FOR_LEADERS
 }
 
 export function isAt(place: Place, pathname: string): boolean {

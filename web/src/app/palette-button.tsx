@@ -6,17 +6,19 @@ import { useTranslation } from 'react-i18next'
 import type { Me } from '../api/types'
 import { IconSearch } from '../ui/icons'
 import { later } from '../util/later'
+import { Shortcuts } from './shortcuts'
 
 // Few open it, so few load it.
 const CommandPalette = later(async () => ({ default: (await import('./command-palette')).CommandPalette }))
 
-/** Opens the command palette: by Ctrl K, or by hand. */
+/** Opens the command palette: by Ctrl K, by `/`, or by hand. */
 export function PaletteButton({ me }: { me: Me }) {
   const { t } = useTranslation()
   // Counted and not yes or no: every press opens it anew, however it was closed.
   const [asked, setAsked] = useState(0)
   const open = () => setAsked((before) => before + 1)
   useHotkeys([['mod+K', open]], [], true)
+  const [listed, setListed] = useState(false)
   return (
     <>
       <Tooltip
@@ -32,9 +34,10 @@ export function PaletteButton({ me }: { me: Me }) {
       </Tooltip>
       {asked > 0 && (
         <Suspense>
-          <CommandPalette me={me} asked={asked} />
+          <CommandPalette me={me} asked={asked} onList={() => setListed(true)} />
         </Suspense>
       )}
+      <Shortcuts me={me} listed={listed} onSearch={open} onList={setListed} />
     </>
   )
 }

@@ -1,37 +1,21 @@
 import { ActionIcon, Menu } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
-import { signOut } from '../api/session'
 import { siteQuery } from '../api/site'
 import type { Me } from '../api/types'
 import { IconHelp, IconLogout, IconSettings, IconUser } from '../ui/icons'
 import { paths } from '../util/path-builder'
-import { useLive } from './live-context'
 import { FirstPasswordDialog } from './password-dialog'
 import { RulesGate } from './rules-gate'
-import { showTrouble } from './trouble'
+import { useSignOut } from './use-sign-out'
 
 export function UserMenu({ me }: { me: Me }) {
   const { t } = useTranslation(['session', 'common', 'help'])
   const cache = useQueryClient()
   const navigate = useNavigate()
-  const live = useLive()
-  const leave = useMutation({
-    mutationFn: () => {
-      live.pause()
-      return signOut()
-    },
-    onSuccess: async () => {
-      await navigate({ href: paths.signIn() })
-      cache.clear()
-    },
-    onError: (error) => {
-      live.reconnect()
-      showTrouble(error)
-    },
-  })
+  const leave = useSignOut()
   // Whoever has just set the site up is led through the rest of it.
   const begin = async () => {
     if (me.role !== 'admin') return
@@ -62,17 +46,13 @@ export function UserMenu({ me }: { me: Me }) {
           <Menu.Item leftSection={<IconHelp size={16} />} onClick={() => void navigate({ to: paths.help() })}>
             {t('help:title')}
           </Menu.Item>
-          <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => leave.mutate()}>
+          <Menu.Item leftSection={<IconLogout size={16} />} onClick={leave}>
             {t('sign_out')}
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      {!me.must_change_password && <RulesGate onLeave={() => leave.mutate()} />}
-      <FirstPasswordDialog
-        opened={me.must_change_password}
-        onDone={() => void begin()}
-        onLeave={() => leave.mutate()}
-      />
+      {!me.must_change_password && <RulesGate onLeave={leave} />}
+      <FirstPasswordDialog opened={me.must_change_password} onDone={() => void begin()} onLeave={leave} />
     </>
   )
 }

@@ -14,6 +14,7 @@ import { ActionButton } from './action-button'
 import { ConfirmDialog } from './confirm-dialog'
 import { IconPlay } from './icons'
 import { Records } from './records'
+import { useKeys } from './use-keys'
 
 beforeAll(() => i18next.use(initReactI18next).init({ lng: 'en', defaultNS: 'common', resources: { en } }))
 afterEach(cleanup)
@@ -104,4 +105,31 @@ test('what is open in a row stays open while news arrive', async () => {
   )
   await screen.findByText('2')
   screen.getByRole('button', { name: 'opened' })
+})
+
+function Keys({ acts, asks = false }: { acts: Record<string, () => void>; asks?: boolean }) {
+  useKeys(acts, true)
+  return (
+    <>
+      <input aria-label="name" />
+      {asks && <div role="dialog" aria-label="question" />}
+    </>
+  )
+}
+
+test('single keys and pairs act, but not while somebody types or is asked something', async () => {
+  const acts = { 'g i': vi.fn(), i: vi.fn(), c: vi.fn() }
+  const { rerender } = render(<Keys acts={acts} />)
+  await userEvent.keyboard('gi')
+  expect([acts['g i'].mock.calls.length, acts.i.mock.calls.length]).toEqual([1, 0])
+  await userEvent.keyboard('c')
+  expect(acts.c).toHaveBeenCalledOnce()
+  await userEvent.keyboard('{Control>}c{/Control}')
+  fireEvent.keyDown(document.body, { key: 'c', isComposing: true })
+  await userEvent.type(screen.getByLabelText('name'), 'cgi')
+  await userEvent.click(document.body)
+  rerender(<Keys acts={acts} asks />)
+  await userEvent.keyboard('c')
+  expect(acts.c).toHaveBeenCalledOnce()
+  expect(acts['g i']).toHaveBeenCalledOnce()
 })

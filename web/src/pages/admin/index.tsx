@@ -3,12 +3,12 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
+import { adminSectionsOf } from '../../app/navigation'
 import { meQuery } from '../../api/session'
-import type { Role } from '../../api/types'
 import { PageTitle } from '../../ui/page-title'
 import { SectionTabs } from '../../ui/section-tabs'
 import { never } from '../../util/never'
-import { ADMIN_SECTIONS, type AdminSection, paths } from '../../util/path-builder'
+import { type AdminSection, paths } from '../../util/path-builder'
 import { AnnouncementsSection } from './announcements'
 import { AuditSection } from './audit'
 import { GroupsSection } from './groups'
@@ -20,13 +20,6 @@ import { NodesSection } from './nodes'
 import { EffectiveSettingsSection } from './settings'
 import { UsersSection } from './users'
 
-/** What a leader can see of it; the gateway refuses the rest. */
-const FOR_LEADERS: readonly AdminSection[] = ['users', 'instances', 'jobs']
-
-function sectionsFor(role: Role): readonly AdminSection[] {
-  return role === 'admin' ? ADMIN_SECTIONS : FOR_LEADERS
-}
-
 export function AdminPage({ section }: { section: AdminSection }) {
   const { t } = useTranslation('admin')
   const { data: me } = useSuspenseQuery(meQuery)
@@ -36,7 +29,7 @@ export function AdminPage({ section }: { section: AdminSection }) {
       <PageTitle tab={`${t(`section.${section}`)} · ${t('title')}`}>{t('title')}</PageTitle>
       <SectionTabs
         label={t('sections')}
-        sections={sectionsFor(me.role).map((value) => ({ value, label: t(`section.${value}`) }))}
+        sections={adminSectionsOf(me).map((value) => ({ value, label: t(`section.${value}`) }))}
         value={section}
         onChoose={(chosen) => void navigate({ to: paths.admin(chosen) })}
       >

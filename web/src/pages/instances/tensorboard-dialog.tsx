@@ -26,10 +26,17 @@ export function TensorboardButton() {
       <Button variant="default" leftSection={<IconChart size={18} />} onClick={() => setOpened(true)}>
         {t('own_board.button')}
       </Button>
-      <Dialog opened={opened} title={t('own_board.title')} onClose={() => setOpened(false)}>
-        <BoardForm onClose={() => setOpened(false)} />
-      </Dialog>
+      <TensorboardDialog opened={opened} onClose={() => setOpened(false)} />
     </>
+  )
+}
+
+export function TensorboardDialog({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  const { t } = useTranslation('apps')
+  return (
+    <Dialog opened={opened} title={t('own_board.title')} onClose={onClose}>
+      <BoardForm onClose={onClose} />
+    </Dialog>
   )
 }
 
