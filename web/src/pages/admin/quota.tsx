@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 
 import { showDone, Trouble } from '../../app/trouble'
 import { quotaQuery, type QuotaOwner, setQuota } from '../../api/people'
+import { meQuery } from '../../api/session'
 import { clusterQuery } from '../../api/site'
 import type { Quota } from '../../api/types'
 import { limitsFrom, QUOTA_FIELDS, quotaFrom, quotaValues, type QuotaValues } from '../../forms/quota'
@@ -32,7 +33,7 @@ export function QuotaButton({ owner, reason }: OwnerProps) {
   return (
     <>
       <ActionButton compact label={title} icon={IconQuota} reason={reason} onClick={() => setOpened(true)} />
-      <Dialog opened={opened} title={title} onClose={() => setOpened(false)}>
+      <Dialog typed opened={opened} title={title} onClose={() => setOpened(false)}>
         <Quotas owner={owner} onClose={() => setOpened(false)} />
       </Dialog>
     </>
@@ -44,12 +45,14 @@ type Lasting = 'always' | 'while'
 function Quotas({ owner, onClose }: { owner: QuotaOwner; onClose: () => void }) {
   const { t } = useTranslation('admin')
   const { data, error, isPending } = useQuery(quotaQuery(owner))
+  const { data: me } = useQuery(meQuery)
   const [lasting, setLasting] = useState<Lasting>('always')
   return (
     <Stack>
       {error && <Trouble error={error} />}
       {isPending && <LoadingRows rows={2} />}
-      {data && (
+      {data && me?.role !== 'admin' && <SeenQuota owner={owner} quota={data} />}
+      {data && me?.role === 'admin' && (
         <>
           <SegmentedControl<Lasting>
             aria-label={t('quota.lasting')}
@@ -69,6 +72,25 @@ function Quotas({ owner, onClose }: { owner: QuotaOwner; onClose: () => void }) 
         </>
       )}
     </Stack>
+  )
+}
+
+/** For whoever oversees but does not set: what holds now. */
+function SeenQuota({ owner, quota: { limits, raise } }: { owner: QuotaOwner; quota: Quota }) {
+  const { t } = useTranslation('admin')
+  const form = useForm<QuotaValues>({ initialValues: quotaValues({ ...limits, ...raise?.limits }) })
+  return (
+    <>
+      <Text size="sm" c="dimmed">
+        {t(`quota.text_${owner.kind}`)} {t('quota.only_admins')}
+      </Text>
+      {raise && (
+        <Alert color="blue" title={t('quota.raised')}>
+          <TimeAgo at={raise.until} />
+        </Alert>
+      )}
+      <Limits form={form} placeholder={t('quota.no_limit')} readOnly />
+    </>
   )
 }
 
@@ -142,8 +164,14 @@ function QuotaForm({ owner, quota, raise, onClose }: FormProps) {
   )
 }
 
+interface LimitsProps {
+  form: UseFormReturnType<QuotaValues>
+  placeholder: string
+  readOnly?: boolean
+}
+
 /** One field for each resource, and one for each model of GPU that there is or that has a limit. */
-function Limits({ form, placeholder }: { form: UseFormReturnType<QuotaValues>; placeholder: string }) {
+function Limits({ form, placeholder, readOnly }: LimitsProps) {
   const { t } = useTranslation('admin')
   const { data } = useQuery(clusterQuery)
   const there = sumsByModel(data?.nodes ?? []).map(({ model }) => model)
@@ -156,6 +184,8 @@ function Limits({ form, placeholder }: { form: UseFormReturnType<QuotaValues>; p
           label={t(`quota.${field}`)}
           description={t(`quota.help.${field}`)}
           placeholder={placeholder}
+          readOnly={readOnly}
+          hideControls={readOnly}
           min={0}
           allowDecimal={field === 'cpus' || field.endsWith('Gib')}
           clampBehavior="none"
@@ -168,6 +198,8 @@ function Limits({ form, placeholder }: { form: UseFormReturnType<QuotaValues>; p
           label={t('quota.gpus_of', { model })}
           description={t('quota.help.gpus_of')}
           placeholder={placeholder}
+          readOnly={readOnly}
+          hideControls={readOnly}
           min={0}
           allowDecimal={false}
           clampBehavior="none"
