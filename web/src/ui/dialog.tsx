@@ -8,17 +8,19 @@ interface Props {
   onClose: () => void
   /** It closes only by what is in it. */
   stays?: boolean
+  /** Somebody types in it: a stray click beside it must not throw that away. */
+  typed?: boolean
   children: ReactNode
 }
 
-export function Dialog({ opened, title, onClose, stays, children }: Props) {
+export function Dialog({ opened, title, onClose, stays, typed, children }: Props) {
   const { t } = useTranslation()
   return (
     <Modal
       opened={opened}
       onClose={onClose}
       title={title}
-      closeOnClickOutside={!stays}
+      closeOnClickOutside={!stays && !typed}
       closeOnEscape={!stays}
       withCloseButton={!stays}
       closeButtonProps={{ 'aria-label': t('close') }}

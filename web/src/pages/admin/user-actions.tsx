@@ -94,7 +94,12 @@ export function UserActions({ user }: { user: User }) {
           onClick={() => setAsked('remove')}
         />
       )}
-      <Dialog opened={asked === 'change'} title={t('users.change', { name: user.name })} onClose={close}>
+      <Dialog
+        typed
+        opened={asked === 'change'}
+        title={t('users.change', { name: user.name })}
+        onClose={close}
+      >
         <ChangeForm user={user} onClose={close} />
       </Dialog>
       <ResetDialog user={user} opened={asked === 'reset'} onClose={close} />

@@ -126,7 +126,7 @@ function SavedActions({ saved }: { saved: SavedImage }) {
         />
       )}
       <RemoveImage saved={saved} compact />
-      <Dialog opened={changing} title={t('change', { name: saved.name })} onClose={close}>
+      <Dialog typed opened={changing} title={t('change', { name: saved.name })} onClose={close}>
         <ChangeForm saved={saved} own={own} promotes={promotes} onClose={close} />
       </Dialog>
     </>

@@ -9,6 +9,7 @@ import { useTranslation } from 'react-i18next'
 import { CodeField } from '../../app/code-field'
 import { type FileMode, FileModes } from '../../app/file-modes'
 import { Trouble } from '../../app/trouble'
+import { Unsaved } from '../../app/unsaved'
 import { ApiError } from '../../api/client'
 import { createInstance, instanceQuery, refetchInstances } from '../../api/instances'
 import { problemText } from '../../api/problem-text'
@@ -139,6 +140,7 @@ function CreatePart({ images, nodes, source, image }: FormProps) {
           </Stack>
         </Grid.Col>
       </Grid>
+      <Unsaved when={(form.isDirty() || !file.sound) && !create.isPending && !create.isSuccess} />
     </form>
   )
 }

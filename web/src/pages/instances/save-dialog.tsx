@@ -31,7 +31,7 @@ interface Props {
 export function SaveDialog({ instance, opened, thenStop, onClose }: Props) {
   const { t } = useTranslation('images')
   return (
-    <Dialog opened={opened} onClose={onClose} title={t('save.title', { name: instance.name })}>
+    <Dialog typed opened={opened} onClose={onClose} title={t('save.title', { name: instance.name })}>
       <SaveForm instance={instance} thenStop={thenStop} onClose={onClose} />
     </Dialog>
   )

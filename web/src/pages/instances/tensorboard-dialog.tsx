@@ -34,7 +34,7 @@ export function TensorboardButton() {
 export function TensorboardDialog({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const { t } = useTranslation('apps')
   return (
-    <Dialog opened={opened} title={t('own_board.title')} onClose={onClose}>
+    <Dialog typed opened={opened} title={t('own_board.title')} onClose={onClose}>
       <BoardForm onClose={onClose} />
     </Dialog>
   )

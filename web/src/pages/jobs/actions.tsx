@@ -82,7 +82,7 @@ export function JobActions({ job, compact, onDeleted }: Props) {
       >
         <Text size="sm">{t('delete.text')}</Text>
       </ConfirmDialog>
-      <Dialog opened={asked === 'change'} title={t('change.title', { name: job.name })} onClose={close}>
+      <Dialog typed opened={asked === 'change'} title={t('change.title', { name: job.name })} onClose={close}>
         <ChangeForm job={job} onClose={close} />
       </Dialog>
     </Group>

@@ -8,6 +8,7 @@ import { useTranslation } from 'react-i18next'
 import { type FileMode, FileModes } from '../../app/file-modes'
 import { PlaceSelects, useClusters } from '../../app/place-select'
 import { Trouble } from '../../app/trouble'
+import { Unsaved } from '../../app/unsaved'
 import { convertQuery, jobFileQuery, jobQuery, refetchJobs, submitJob } from '../../api/jobs'
 import { imagesQuery, siteQuery } from '../../api/site'
 import { cloneName } from '../../forms/create-instance'
@@ -216,6 +217,7 @@ function SubmitForm({ begin, name: named, source, cluster: there = '' }: FormPro
           </Box>
         </Grid.Col>
       </Grid>
+      <Unsaved when={(file !== begin || name !== named) && !submit.isPending && !submit.isSuccess} />
       <ConfirmSubmit
         file={meaning}
         name={wanted.name}

@@ -24,7 +24,7 @@ interface Props {
 export function AddKeyDialog({ opened, onClose }: Props) {
   const { t } = useTranslation('settings')
   return (
-    <Dialog opened={opened} onClose={onClose} title={t('ssh_keys.add')}>
+    <Dialog typed opened={opened} onClose={onClose} title={t('ssh_keys.add')}>
       <AddKeyForm onClose={onClose} />
     </Dialog>
   )
