@@ -92,7 +92,11 @@ for (const language of ['zh-CN', 'en']) {
 
       await place(page, 'instances').click()
       await page.getByRole('link', { name, exact: true }).click()
+      await page.getByText(`${image}:v1`).first().waitFor()
       await button(page, say.instances.action.stop).click()
+      const stopping = page.getByRole('dialog')
+      await stopping.getByText(say.instances.ask.files_stay).waitFor()
+      await button(stopping, say.instances.action.stop).click()
       await state.getByText(say.instances.state.stopped, { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
 
       await place(page, 'images').click()

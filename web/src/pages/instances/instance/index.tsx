@@ -30,6 +30,7 @@ import { LogsTab } from './logs'
 import { MetricsTab } from './metrics'
 import { OverviewTab } from './overview'
 import { PortsTab } from './ports'
+import { RunningSaves } from './saves'
 import { SpecTab } from './spec'
 import { SshTab } from './ssh'
 import { TensorboardTab } from './tensorboard'
@@ -71,6 +72,7 @@ export function InstancePage({ name, tab, terminal, folder }: Props) {
         {instance && <PageActions instance={instance} />}
       </Group>
       {instance?.job && <TaskOf job={instance.job} />}
+      {instance && <RunningSaves instance={instance} />}
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <Skeleton className="after-a-moment" height={240} />}
       {instance && (

@@ -10,6 +10,7 @@ import { TimeAgo } from '../../../ui/time-ago'
 import { logsCommand, shellCommand } from '../../../util/cli-command'
 import { formatBytes } from '../../../util/format'
 import { quoteWord } from '../../../util/shell-words'
+import { LastSave } from './saves'
 import { isStarting, StartSteps } from './start-steps'
 
 export function OverviewTab({ instance }: { instance: Instance }) {
@@ -25,6 +26,7 @@ export function OverviewTab({ instance }: { instance: Instance }) {
           <Section title={t('overview.storage')}>
             <Text size="sm">{t('overview.stays')}</Text>
           </Section>
+          <LastSave instance={instance} />
           <Section title={t('overview.from_command_line')}>
             <Text size="sm">{t('overview.cli_shell')}</Text>
             <CopyField block text={shellCommand(instance.name)} />
