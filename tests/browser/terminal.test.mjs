@@ -1,8 +1,19 @@
-// A terminal outlives the gateway: `kill -9`, and after a reload the same shell is there.
+// A terminal outlives the gateway and its link: after `kill -9`, and after a link that died in silence, the same shell is
+// there, without a reload.
 
+import { connect, createServer } from 'node:net'
 import test from 'node:test'
 
-import { inBrowser, signal, signalled, signIn, site, terminalShows } from './browser.mjs'
+import {
+  inBrowser,
+  isSameDocument,
+  markDocument,
+  signal,
+  signalled,
+  signIn,
+  site,
+  terminalShows,
+} from './browser.mjs'
 
 test('a shell is the same after the gateway was killed', async () => {
   await inBrowser('terminal', { locale: 'en-GB', gatewayGoes: true }, async (page, shoot) => {
@@ -13,15 +24,76 @@ test('a shell is the same after the gateway was killed', async () => {
     await terminalShows(page, 'before-42')
     await shoot('1-before')
 
+    await markDocument(page)
     signal('kill-the-gateway')
+    await page.getByText('Connection lost, trying again').waitFor()
     await signalled('gateway-is-back')
-    await page.reload()
     await page.getByText('Connected', { exact: true }).waitFor()
     await terminalShows(page, 'before-42')
     await page.keyboard.type('echo $kept-after\n')
     await terminalShows(page, 'here-after')
+    await isSameDocument(page)
     await shoot('2-after')
+
+    await page.reload()
+    await page.getByText('Connected', { exact: true }).waitFor()
+    await terminalShows(page, 'here-after')
   })
+})
+
+/** A way to the gateway that can fall silent, as one does whose network is gone: nobody is told. */
+async function quietWay() {
+  const { port } = new URL(site.url)
+  const open = new Set()
+  const server = createServer((near) => {
+    const far = connect(Number(port), 'localhost')
+    for (const end of [near, far]) end.on('error', () => undefined)
+    near.pipe(far)
+    far.pipe(near)
+    open.add([near, far])
+  })
+  await new Promise((resolve) => server.listen(0, resolve))
+  return {
+    url: site.url.replace(`:${port}`, `:${server.address().port}`),
+    /** What is connected now says and hears nothing more. */
+    fallSilent: () => {
+      for (const [near, far] of open) {
+        near.unpipe(far)
+        far.unpipe(near)
+      }
+    },
+    close: () => {
+      for (const ends of open) for (const end of ends) end.destroy()
+      server.close()
+    },
+  }
+}
+
+test('a link that died in silence is noticed, and the shell goes on', async () => {
+  const way = await quietWay()
+  try {
+    await inBrowser('silence', { locale: 'en-GB', gatewayGoes: true }, async (page, shoot) => {
+      await signIn(page, { url: way.url })
+      await page.goto(`${way.url}/instances/shell/terminal`)
+      await page.getByText('Connected', { exact: true }).waitFor()
+      await page.keyboard.type('clear; still=there; echo first-$((6*7))\n')
+      await terminalShows(page, 'first-42')
+      await markDocument(page)
+
+      way.fallSilent()
+      // The browser has another network now, as with a laptop that was carried elsewhere.
+      const connecting = page.waitForEvent('websocket')
+      await page.evaluate(() => globalThis.dispatchEvent(new Event('online')))
+      await (await connecting).waitForEvent('framereceived')
+      await page.getByText('Connected', { exact: true }).waitFor()
+      await page.keyboard.type('echo $still-again\n')
+      await terminalShows(page, 'there-again')
+      await isSameDocument(page)
+      await shoot('1-again')
+    })
+  } finally {
+    way.close()
+  }
 })
 
 test('a terminal takes Chinese, pasted text, another size and Ctrl-C', async () => {

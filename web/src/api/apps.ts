@@ -4,6 +4,7 @@ import { queryOptions } from '@tanstack/react-query'
 
 import { readAppHost } from '../util/path-builder'
 import { api, ApiError, dataOf, socketAddress } from './client'
+import { onDoubt } from './link'
 import { streamMessage } from './socket'
 import type { App, Instance } from './types'
 
@@ -73,7 +74,13 @@ export function openPort(instance: string, port: number, refused: (error: ApiErr
   const socket = new WebSocket(
     socketAddress(`/api/v1/instances/${encodeURIComponent(instance)}/ports/${port}`),
   )
+  let heardAt = Date.now()
+  const undoubt = onDoubt((since) => {
+    if (heardAt <= since) socket.close()
+  })
+  socket.addEventListener('close', undoubt)
   socket.addEventListener('message', (message: MessageEvent<unknown>) => {
+    heardAt = Date.now()
     if (typeof message.data !== 'string') return
     message.stopImmediatePropagation()
     const told = streamMessage(message.data)

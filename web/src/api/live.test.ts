@@ -134,3 +134,34 @@ describe('a stream that is lost', () => {
     leave()
   })
 })
+
+describe('a tab that nobody looks at', () => {
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.unstubAllGlobals()
+  })
+
+  test('gives its stream back though it was never shown, and takes it again when it is', async () => {
+    vi.useFakeTimers()
+    const streams: AbortSignal[] = []
+    vi.stubGlobal('fetch', (_: string, { signal }: { signal: AbortSignal }) => {
+      streams.push(signal)
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new DOMException('given up', 'AbortError')))
+      })
+    })
+    const hidden = vi.spyOn(document, 'hidden', 'get').mockReturnValue(true)
+    const open = () => streams.filter((signal) => !signal.aborted).length
+    const stop = new Live(new QueryClient()).start()
+    expect(open()).toBe(1)
+    await vi.advanceTimersByTimeAsync(70_000)
+    expect(open()).toBe(0)
+    window.dispatchEvent(new Event('online'))
+    await vi.advanceTimersByTimeAsync(70_000)
+    expect(open()).toBe(0)
+    hidden.mockReturnValue(false)
+    document.dispatchEvent(new Event('visibilitychange'))
+    expect(open()).toBe(1)
+    stop()
+  })
+})

@@ -12,6 +12,7 @@ import { EventParser, type ServerEvent } from './event-stream'
 import { imageChanged, imageDeleted } from './images'
 import { instanceChanged, instanceDeleted } from './instances'
 import { jobChanged, jobDeleted } from './jobs'
+import { doubt } from './link'
 import { refetchAll, refetchTopics } from './topics'
 import { meQuery } from './session'
 import type { Image, Instance, Job } from './types'
@@ -84,12 +85,19 @@ export class Live {
       if (document.hidden) this.hiding = setTimeout(() => this.disconnect(), HIDDEN_LIMIT_MS)
       else if (this.connection === null) this.connect()
     }
-    const online = () => this.connect()
+    const online = () => {
+      // One that has given its stream back takes it again when somebody looks.
+      if (document.hidden && this.connection === null) return
+      this.connect()
+      seen()
+    }
     document.addEventListener('visibilitychange', seen)
     window.addEventListener('online', online)
     // A gateway on one's own machine answers without a network: so it is asked, and not taken for lost.
     window.addEventListener('offline', online)
     this.connect()
+    // A tab may be opened behind another one, and never be looked at.
+    seen()
     return () => {
       document.removeEventListener('visibilitychange', seen)
       window.removeEventListener('online', online)
@@ -163,7 +171,9 @@ export class Live {
       if (response.status === 401) void this.cache.invalidateQueries({ queryKey: meQuery.queryKey })
       if (!response.ok || response.body === null) return
       this.backoff.reset()
+      const back = this.state === 'lost'
       this.become('live')
+      if (back) doubt(this.heardAt)
       void refetchAll(this.cache)
 
       const parser = new EventParser()

@@ -113,7 +113,7 @@ export function followLogs(
       }
     },
     // A proper close is the end of the container, or of a gateway that restarts: only the next attempt will tell.
-    lost: (closed) => become(closed.code === 1000 ? 'ended' : 'lost'),
+    lost: (closed) => become(closed?.code === 1000 ? 'ended' : 'lost'),
     isOver: () => over,
   })
   return () => socket.close()

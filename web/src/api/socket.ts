@@ -2,6 +2,7 @@
 
 import { Backoff } from '../util/backoff'
 import { isProblem, socketAddress } from './client'
+import { onDoubt } from './link'
 import type { ProcessExit, StreamMessage } from './types'
 
 /** What the user of a socket does with it. */
@@ -12,8 +13,8 @@ export interface SocketUser {
   opened: () => void
   bytes: (bytes: Uint8Array<ArrayBuffer>) => void
   text: (text: string) => void
-  /** Not connected, for now. */
-  lost: (closed: CloseEvent) => void
+  /** Not connected, for now; nobody has closed a link that merely died. */
+  lost: (closed?: CloseEvent) => void
   /** Whether a message has said that this is the end; else a close is an accident. */
   isOver: () => boolean
 }
@@ -21,10 +22,16 @@ export interface SocketUser {
 export class LastingSocket {
   private socket: WebSocket | null = null
   private retry: ReturnType<typeof setTimeout> | undefined
-  private over = false
+  private heardAt = 0
   private readonly backoff = new Backoff()
+  private readonly undoubt: () => void
 
   constructor(private readonly user: SocketUser) {
+    this.undoubt = onDoubt((since) => {
+      if (this.heardAt > since || this.user.isOver()) return
+      if (this.socket !== null) this.user.lost()
+      this.connect()
+    })
     this.connect()
   }
 
@@ -34,20 +41,23 @@ export class LastingSocket {
   }
 
   close() {
-    this.over = true
-    clearTimeout(this.retry)
-    this.socket?.close()
+    this.undoubt()
+    this.leave()
   }
 
   private connect() {
+    this.leave()
     const socket = new WebSocket(socketAddress(this.user.path()))
     socket.binaryType = 'arraybuffer'
     this.socket = socket
+    // One that was left has nothing more to say.
+    const isCurrent = () => this.socket === socket
     socket.addEventListener('open', () => {
-      if (!this.over) this.user.opened()
+      if (isCurrent()) this.user.opened()
     })
     socket.addEventListener('message', (message: MessageEvent<unknown>) => {
-      if (this.over) return
+      if (!isCurrent()) return
+      this.heardAt = Date.now()
       if (message.data instanceof ArrayBuffer) {
         // Only bytes prove that somebody is there: a server that accepts and then fails must be asked ever less often.
         this.backoff.reset()
@@ -57,10 +67,19 @@ export class LastingSocket {
       }
     })
     socket.addEventListener('close', (closed) => {
-      if (this.over || this.user.isOver()) return
+      if (!isCurrent()) return
+      this.leave()
+      if (this.user.isOver()) return
       this.user.lost(closed)
       this.retry = setTimeout(() => this.connect(), this.backoff.next())
     })
+  }
+
+  /** Not connected, and not about to be. A dead link does not answer a close either: nobody waits for it. */
+  private leave() {
+    clearTimeout(this.retry)
+    this.socket?.close()
+    this.socket = null
   }
 }
 
