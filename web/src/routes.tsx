@@ -13,6 +13,7 @@ import {
   useRouter,
   useSearch,
 } from '@tanstack/react-router'
+import { Suspense } from 'react'
 
 import { ApiError } from './api/client'
 import { meQuery } from './api/session'
@@ -21,7 +22,7 @@ import { settleLanguage } from './app/own-language'
 import { Shell } from './app/shell'
 import { Trouble } from './app/trouble'
 import { readSort, type SortSearch } from './app/use-sort'
-import { EnterPage, type EnterSearch } from './pages/enter'
+import type { EnterSearch } from './pages/enter'
 import { HomePage } from './pages/home'
 import type { ImagesSearch } from './pages/images'
 import type { InstancesSearch } from './pages/instances'
@@ -29,10 +30,10 @@ import type { NewInstanceSearch } from './pages/instances/new'
 import type { JobsSearch } from './pages/jobs'
 import type { JobTabSearch } from './pages/jobs/job'
 import type { NewJobSearch } from './pages/jobs/new'
-import { LoginPage, type LoginSearch } from './pages/login'
+import type { LoginSearch } from './pages/login'
 import { NotFoundPage } from './pages/not-found'
 import { folderProblem } from './util/folder'
-import { later } from './util/later'
+import { firstPart, later } from './util/later'
 import { isMetricsRange, type MetricsRange } from './util/metrics-range'
 import {
   isAdminSection,
@@ -44,6 +45,8 @@ import {
 } from './util/path-builder'
 
 // The first page is Home.
+const LoginPage = firstPart(async () => ({ default: (await import('./pages/login')).LoginPage }))
+const EnterPage = firstPart(async () => ({ default: (await import('./pages/enter')).EnterPage }))
 const InstancesPage = later(async () => ({ default: (await import('./pages/instances')).InstancesPage }))
 const InstancePage = later(async () => ({
   default: (await import('./pages/instances/instance')).InstancePage,
@@ -82,7 +85,13 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value > 0
 }
 
-const root = createRootRouteWithContext<Context>()({ component: Outlet })
+const root = createRootRouteWithContext<Context>()({
+  component: () => (
+    <Suspense>
+      <Outlet />
+    </Suspense>
+  ),
+})
 
 const login = createRoute({
   getParentRoute: () => root,

@@ -11,6 +11,11 @@ export const imagesQuery = queryOptions({
   staleTime: 30_000,
 })
 
+/** One that is still being saved, or was not, cannot be started from. */
+export function isUsable({ saved }: Image): boolean {
+  return !saved || saved.state.state === 'ready'
+}
+
 export const nodesQuery = queryOptions({
   queryKey: ['nodes'],
   queryFn: async ({ signal }): Promise<Node[]> => dataOf(await api.GET('/api/v1/nodes', { signal })).items,

@@ -14,16 +14,15 @@ import { showDone, Trouble } from './trouble'
 const SHORTEST = 8
 
 interface FirstProps {
-  opened: boolean
   onDone: () => void
   onLeave: () => void
 }
 
 /** The first sign-in. Nothing else works before, so the only other way is out. */
-export function FirstPasswordDialog({ opened, onDone, onLeave }: FirstProps) {
+export function FirstPasswordDialog({ onDone, onLeave }: FirstProps) {
   const { t } = useTranslation('session')
   return (
-    <Dialog opened={opened} onClose={onLeave} stays title={t('change_password.first_title')}>
+    <Dialog opened onClose={onLeave} stays title={t('change_password.first_title')}>
       <PasswordForm first onDone={onDone} onLeave={onLeave} />
     </Dialog>
   )

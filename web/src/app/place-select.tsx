@@ -1,37 +1,13 @@
-import { Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { type ReactNode, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { clustersOf, nodesQuery, poolsOf } from '../api/site'
-import { Helped, type InputProps } from '../ui/helped'
+import { Helped } from '../ui/helped'
+import { later } from '../util/later'
 
-interface ChoiceProps extends Partial<InputProps> {
-  names: readonly string[]
-  /** What is taken where nothing is chosen. */
-  otherwise: string
-  /** Empty for that. */
-  value: string
-  error?: ReactNode
-  onChange: (name: string) => void
-}
-
-/** One of those that there are. What was written elsewhere stays a choice. */
-function Choice({ names, otherwise, value, onChange, ...rest }: ChoiceProps) {
-  const known = value === '' || names.includes(value)
-  return (
-    <Select
-      {...rest}
-      placeholder={otherwise}
-      clearable
-      clearButtonProps={{ 'aria-label': otherwise }}
-      comboboxProps={{ keepMounted: false }}
-      data={known ? names : [...names, value]}
-      value={value === '' ? null : value}
-      onChange={(chosen) => onChange(chosen ?? '')}
-    />
-  )
-}
+// Most sites have one place only.
+const Choice = later(async () => ({ default: (await import('./choice')).Choice }))
 
 interface Props {
   cluster: string
@@ -57,7 +33,7 @@ export function PlaceSelects({ cluster, pool, errors = {}, onChange }: Props) {
   const several = clusters.length > 1 || (cluster !== '' && !clusters.includes(cluster))
   const pooled = pool !== undefined && (pools.length > 0 || pool !== '')
   return (
-    <>
+    <Suspense>
       {several && (
         <Helped label={t('where.cluster')} help={t('where.cluster_help')}>
           {(props) => (
@@ -86,6 +62,6 @@ export function PlaceSelects({ cluster, pool, errors = {}, onChange }: Props) {
           )}
         </Helped>
       )}
-    </>
+    </Suspense>
   )
 }

@@ -9,7 +9,7 @@ import type { Me } from '../api/types'
 import { Dialog } from '../ui/dialog'
 import { paths } from '../util/path-builder'
 import { LiveContext } from './live-context'
-import { setSessionEnded, useSessionEnded } from './session-ended'
+import { setSessionEnded } from './session-ended'
 import { SignInForm } from './sign-in-form'
 
 /** Asks for the password again without taking the page away. */
@@ -31,7 +31,7 @@ export function SessionEndedDialog({ me }: { me: Me }) {
     if (same) await cache.invalidateQueries()
   }
   return (
-    <Dialog opened={useSessionEnded()} stays title={t('ended.title')} onClose={() => undefined}>
+    <Dialog opened stays title={t('ended.title')} onClose={() => undefined}>
       <Stack>
         <Text size="sm">{t('ended.text')}</Text>
         <SignInForm user={me.name} onSignedIn={goOn} />

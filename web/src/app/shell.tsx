@@ -8,6 +8,7 @@ import { useTranslation } from 'react-i18next'
 import { meQuery } from '../api/session'
 import { siteQuery } from '../api/site'
 import { OfflineContext } from '../ui/offline'
+import { firstPart } from '../util/later'
 import { paths } from '../util/path-builder'
 import { AppearanceMenu } from './appearance-menu'
 import { ConnectionBanner } from './connection-banner'
@@ -15,9 +16,13 @@ import { LanguageSwitch } from './language-switch'
 import { LiveContext, useUnreachable } from './live-context'
 import { isAt, placesOf } from './navigation'
 import { PaletteButton } from './palette-button'
-import { SessionEndedDialog } from './session-ended-dialog'
+import { useSessionEnded } from './session-ended'
 import { TasksTray } from './tasks-tray'
 import { UserMenu } from './user-menu'
+
+const SessionEndedDialog = firstPart(async () => ({
+  default: (await import('./session-ended-dialog')).SessionEndedDialog,
+}))
 
 const MAIN_ID = 'main-content'
 
@@ -27,6 +32,7 @@ export function Shell() {
   const { data: me } = useSuspenseQuery(meQuery)
   const [opened, { toggle, close }] = useDisclosure()
   const { data: site } = useQuery({ ...siteQuery, enabled: !me.must_change_password })
+  const ended = useSessionEnded()
   const live = useContext(LiveContext)
   // With a password that somebody else has seen nothing but changing it works.
   const ready = !me.must_change_password
@@ -66,7 +72,7 @@ export function Shell() {
             <UserMenu me={me} />
           </Group>
         </AppShell.Header>
-        <SessionEndedDialog me={me} />
+        <Suspense>{ended && <SessionEndedDialog me={me} />}</Suspense>
         <AppShell.Navbar p="xs" aria-label={t('main_navigation')}>
           <Places me={me} onChoose={close} />
         </AppShell.Navbar>

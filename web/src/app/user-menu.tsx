@@ -1,18 +1,24 @@
 import { ActionIcon, Menu } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { siteQuery } from '../api/site'
 import type { Me } from '../api/types'
 import { IconHelp, IconLogout, IconSettings, IconUser } from '../ui/icons'
 import { paths } from '../util/path-builder'
-import { FirstPasswordDialog } from './password-dialog'
+import { firstPart } from '../util/later'
 import { RulesGate } from './rules-gate'
 import { useSignOut } from './use-sign-out'
 
+// Once in an account's life.
+const FirstPasswordDialog = firstPart(async () => ({
+  default: (await import('./password-dialog')).FirstPasswordDialog,
+}))
+
 export function UserMenu({ me }: { me: Me }) {
-  const { t } = useTranslation(['session', 'common', 'help'])
+  const { t } = useTranslation(['session', 'common'])
   const cache = useQueryClient()
   const navigate = useNavigate()
   const leave = useSignOut()
@@ -44,7 +50,7 @@ export function UserMenu({ me }: { me: Me }) {
             {t('common:place.settings')}
           </Menu.Item>
           <Menu.Item leftSection={<IconHelp size={16} />} onClick={() => void navigate({ to: paths.help() })}>
-            {t('help:title')}
+            {t('common:place.help')}
           </Menu.Item>
           <Menu.Item leftSection={<IconLogout size={16} />} onClick={leave}>
             {t('sign_out')}
@@ -52,7 +58,11 @@ export function UserMenu({ me }: { me: Me }) {
         </Menu.Dropdown>
       </Menu>
       {!me.must_change_password && <RulesGate onLeave={leave} />}
-      <FirstPasswordDialog opened={me.must_change_password} onDone={() => void begin()} onLeave={leave} />
+      {me.must_change_password && (
+        <Suspense>
+          <FirstPasswordDialog onDone={() => void begin()} onLeave={leave} />
+        </Suspense>
+      )}
     </>
   )
 }

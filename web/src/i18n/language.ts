@@ -1,11 +1,12 @@
 // Which language the console speaks, and how it is remembered.
 //
-// One bundle per language, loaded on demand; the other language costs nothing until it is chosen.
+// Two bundles per language, loaded on demand: the words of the first page, and those of the parts that are fetched later.
+// The other language costs nothing until it is chosen.
 
 import i18next from 'i18next'
 import { initReactI18next } from 'react-i18next'
 
-import { fetchPart } from '../util/later'
+import { fetchPart } from '../util/fetch-part'
 import type { resources as english } from './en'
 
 /** Each language is named in itself: someone who cannot read this page must still find the way out. */
@@ -48,12 +49,38 @@ export function preferredLanguage(browserLanguages: readonly string[]): Language
   return 'en'
 }
 
-async function load(language: Language) {
+function add(language: Language, texts: Record<string, object>) {
+  for (const [namespace, words] of Object.entries(texts))
+    i18next.addResourceBundle(language, namespace, words)
+}
+
+async function loadFirst(language: Language) {
   if (i18next.hasResourceBundle(language, 'common')) return
-  const { resources } = await fetchPart(() => (language === 'zh-CN' ? import('./zh-CN') : import('./en')))
-  for (const [namespace, texts] of Object.entries(resources)) {
-    i18next.addResourceBundle(language, namespace, texts)
-  }
+  const { first } = await fetchPart(() =>
+    language === 'zh-CN' ? import('./zh-CN/first') : import('./en/first'),
+  )
+  add(language, first)
+}
+
+async function loadRest(language: Language) {
+  if (i18next.hasResourceBundle(language, 'admin')) return
+  const { rest } = await fetchPart(() =>
+    language === 'zh-CN' ? import('./zh-CN/rest') : import('./en/rest'),
+  )
+  add(language, rest)
+}
+
+/** Whether anything is on the screen that was fetched later. */
+let beyondFirst = false
+
+/** The words of whatever is fetched after the first page. */
+export async function loadWords(): Promise<void> {
+  beyondFirst = true
+  if (i18next.isInitialized) await loadRest(currentLanguage())
+}
+
+async function load(language: Language) {
+  await Promise.all([loadFirst(language), ...(beyondFirst ? [loadRest(language)] : [])])
 }
 
 export async function startLanguage(): Promise<void> {

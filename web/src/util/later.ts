@@ -2,23 +2,15 @@
 
 import { lazy } from 'react'
 
-/** How long to wait before each further try: a network that changes is quiet again within seconds. */
-const PAUSES_MS = [50, 500, 2_000]
+import { loadWords } from '../i18n/language'
+import { fetchPart } from './fetch-part'
 
-/** Fetches a part. A network that changes drops what is on its way, so it is asked for again before anybody is told. */
-export async function fetchPart<T>(
-  load: () => Promise<T>,
-  pauses: readonly number[] = PAUSES_MS,
-): Promise<T> {
-  for (const pause of pauses) {
-    try {
-      return await load()
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, pause))
-    }
-  }
-  return load()
-}
+/** A component that is fetched by itself, and whose words are those of the first page. */
+export const firstPart: typeof lazy = (load) => lazy(() => fetchPart(load))
 
-/** A component that comes with the first visit to it. */
-export const later: typeof lazy = (load) => lazy(() => fetchPart(load))
+/** A component that comes with the first visit to it, and its words with it. */
+export const later: typeof lazy = (load) =>
+  lazy(async () => {
+    const [part] = await Promise.all([fetchPart(load), loadWords()])
+    return part
+  })

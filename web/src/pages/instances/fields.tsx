@@ -33,7 +33,24 @@ import { formatBytes, GIB } from '../../util/format'
 
 export type CreateForm = UseFormReturnType<CreateValues>
 
-export function Basics({ form, images }: { form: CreateForm; images: Image[] }) {
+interface FieldsProps {
+  form: CreateForm
+  images: Image[]
+  largest: Largest | null
+}
+
+/** An instance as a form. */
+export function CreateFields({ form, images, largest }: FieldsProps) {
+  return (
+    <>
+      <Basics form={form} images={images} />
+      <ResourceFields form={form} largest={largest} />
+      <Advanced form={form} />
+    </>
+  )
+}
+
+function Basics({ form, images }: { form: CreateForm; images: Image[] }) {
   const { t } = useTranslation('create')
   const { name } = form.values
   // While typing only what can no longer become right is marked; that something is missing is said on leaving.
@@ -97,7 +114,7 @@ function ImageOption({ reference, image }: { reference: string; image: Image | u
   )
 }
 
-export function ResourceFields({ form, largest }: { form: CreateForm; largest: Largest | null }) {
+function ResourceFields({ form, largest }: { form: CreateForm; largest: Largest | null }) {
   const { t } = useTranslation('create')
   const mostMemory = largest ? Math.floor((largest.memoryBytes / GIB) * 10) / 10 : undefined
   const gpuHelp =
@@ -165,7 +182,7 @@ export function ResourceFields({ form, largest }: { form: CreateForm; largest: L
   )
 }
 
-export function Advanced({ form }: { form: CreateForm }) {
+function Advanced({ form }: { form: CreateForm }) {
   const { t } = useTranslation('create')
   return (
     <ProfessionalMode help={t('professional_help')} set={professionalCount(form.values)}>

@@ -3,7 +3,7 @@ import { useForm } from '@mantine/form'
 import { useLocalStorage } from '@mantine/hooks'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { Suspense, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { CodeField } from '../../app/code-field'
@@ -13,7 +13,7 @@ import { Unsaved } from '../../app/unsaved'
 import { ApiError } from '../../api/client'
 import { createInstance, instanceQuery, refetchInstances } from '../../api/instances'
 import { problemText } from '../../api/problem-text'
-import { clustersOf, imagesQuery, type Largest, largestOf, nodesQuery } from '../../api/site'
+import { clustersOf, imagesQuery, isUsable, type Largest, largestOf, nodesQuery } from '../../api/site'
 import type { Image, Instance, Node } from '../../api/types'
 import {
   createErrors,
@@ -31,9 +31,13 @@ import { ShowAs } from '../../ui/show-as'
 import { SubmitButton } from '../../ui/submit-button'
 import { apiRequest, createCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
+import { later } from '../../util/later'
 import { paths } from '../../util/path-builder'
-import { Advanced, Basics, type CreateForm, ResourceFields } from './fields'
+import type { CreateForm } from './fields'
 import { InstanceVerdict, useInstanceVerdict } from './verdict'
+
+// Who writes it as text does without.
+const CreateFields = later(async () => ({ default: (await import('./fields')).CreateFields }))
 
 /** What the form begins with. */
 export interface NewInstanceSearch {
@@ -75,11 +79,6 @@ interface FormProps {
   image?: string
 }
 
-/** One that is still being saved, or was not, cannot be started from. */
-function isUsable({ saved }: Image): boolean {
-  return !saved || saved.state.state === 'ready'
-}
-
 function CreatePart({ images, nodes, source, image }: FormProps) {
   const { t } = useTranslation('create')
   const { t: common } = useTranslation('common')
@@ -118,11 +117,9 @@ function CreatePart({ images, nodes, source, image }: FormProps) {
             {file.modes.mode === 'text' ? (
               <InstanceFile file={file} errors={createErrors(form.values, largest, t)} />
             ) : (
-              <>
-                <Basics form={form} images={images} />
-                <ResourceFields form={form} largest={largest} />
-                <Advanced form={form} />
-              </>
+              <Suspense fallback={<Skeleton className="after-a-moment" height={400} />}>
+                <CreateFields form={form} images={images} largest={largest} />
+              </Suspense>
             )}
             {create.error && <Trouble error={create.error} />}
             <Group>

@@ -2,7 +2,7 @@ import { Box, Button, Grid, Group, SimpleGrid, Skeleton, Stack, TextInput } from
 import { useDebouncedValue, useLocalStorage } from '@mantine/hooks'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { type FileMode, FileModes } from '../../app/file-modes'
@@ -20,13 +20,16 @@ import { SubmitButton } from '../../ui/submit-button'
 import { ShowAs } from '../../ui/show-as'
 import { apiRequest, submitCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
+import { later } from '../../util/later'
 import { paths } from '../../util/path-builder'
 import { ConfirmSubmit, costs } from './confirm'
 import { ConvertedFile } from './converted'
 import { CloneDiff, ConvertedDiff } from './differences'
-import { JobFields } from './fields'
 import { FileField } from './file-field'
 import { JobTrouble, JobVerdict, useVerdict } from './verdict'
+
+// Who writes the file as text does without.
+const JobFields = later(async () => ({ default: (await import('./fields')).JobFields }))
 
 /** While somebody types nothing is asked. */
 const PAUSE_MS = 400
@@ -172,13 +175,15 @@ function SubmitForm({ begin, name: named, source, cluster: there = '' }: FormPro
             {shown === 'text' ? (
               <FileField file={file} settled={settled} onChange={change} />
             ) : (
-              <JobFields
-                key={replaced}
-                file={file}
-                onChange={change}
-                cluster={cluster}
-                onCluster={(chosen) => setPlace({ ...place, cluster: chosen })}
-              />
+              <Suspense fallback={<Skeleton className="after-a-moment" height={400} />}>
+                <JobFields
+                  key={replaced}
+                  file={file}
+                  onChange={change}
+                  cluster={cluster}
+                  onCluster={(chosen) => setPlace({ ...place, cluster: chosen })}
+                />
+              </Suspense>
             )}
             {!own && <ConvertedDiff file={settled} />}
             {own && source && <CloneDiff source={source.file} name={source.name} file={settled} />}

@@ -2,7 +2,7 @@ import { Anchor, Group, Skeleton, Stack, Tabs, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../../app/trouble'
@@ -11,6 +11,7 @@ import { jobQuery } from '../../../api/jobs'
 import type { Instance } from '../../../api/types'
 import { PageTitle } from '../../../ui/page-title'
 import { useShownTab } from '../../../ui/use-shown-tab'
+import { later } from '../../../util/later'
 import { never } from '../../../util/never'
 import {
   type FramedApp,
@@ -23,18 +24,20 @@ import {
 import { InstanceActions } from '../actions'
 import { InstanceState } from '../state'
 import { DesktopTab } from './desktop'
-import { EventsTab } from './events'
 import { FramedAppView } from './framed-app'
 import classes from './index.module.css'
 import { LogsTab } from './logs'
-import { MetricsTab } from './metrics'
 import { OverviewTab } from './overview'
 import { PortsTab } from './ports'
 import { RunningSaves } from './saves'
-import { SpecTab } from './spec'
-import { SshTab } from './ssh'
 import { TensorboardTab } from './tensorboard'
 import { TerminalTab } from './terminal'
+
+// What brings more than the page itself, and is looked at now and then.
+const EventsTab = later(async () => ({ default: (await import('./events')).EventsTab }))
+const MetricsTab = later(async () => ({ default: (await import('./metrics')).MetricsTab }))
+const SpecTab = later(async () => ({ default: (await import('./spec')).SpecTab }))
+const SshTab = later(async () => ({ default: (await import('./ssh')).SshTab }))
 
 interface Props {
   name: string
@@ -80,7 +83,9 @@ export function InstancePage({ name, tab, terminal, folder }: Props) {
           <FramedPanels key={instance.id} instance={instance} tab={tab} folder={folder} />
           {!isFramedApp(tab) && (
             <Panel tab={tab}>
-              <TabContent instance={instance} tab={tab} terminal={terminal} />
+              <Suspense fallback={<Skeleton className="after-a-moment" height={240} />}>
+                <TabContent instance={instance} tab={tab} terminal={terminal} />
+              </Suspense>
             </Panel>
           )}
         </InstanceTabs>

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 
-import { fetchPart } from './later'
+import { fetchPart } from './fetch-part'
 
 const DROPPED = new TypeError('Failed to fetch dynamically imported module')
 
