@@ -32,6 +32,7 @@ import type { JobTabSearch } from './pages/jobs/job'
 import type { NewJobSearch } from './pages/jobs/new'
 import type { LoginSearch } from './pages/login'
 import { NotFoundPage } from './pages/not-found'
+import { type FilterSearch, readFilter } from './util/filter'
 import { folderProblem } from './util/folder'
 import { firstPart, later } from './util/later'
 import { isMetricsRange, type MetricsRange } from './util/metrics-range'
@@ -122,13 +123,13 @@ const home = createRoute({
   component: HomePage,
 })
 
-const SORTABLE = /^-?(name|state|image|age)$/
-
 const instances = createRoute({
   getParentRoute: () => signedIn,
   path: '/instances',
-  validateSearch: ({ sort }: Record<string, unknown>): InstancesSearch =>
-    typeof sort === 'string' && SORTABLE.test(sort) ? { sort } : {},
+  validateSearch: (search: Record<string, unknown>): InstancesSearch => ({
+    ...readSort(search.sort),
+    ...readFilter(search),
+  }),
   component: InstancesPage,
 })
 
@@ -172,9 +173,10 @@ const instanceTab = createRoute({
 const jobs = createRoute({
   getParentRoute: () => signedIn,
   path: '/jobs',
-  validateSearch: ({ sort, all }: Record<string, unknown>): JobsSearch => ({
-    ...readSort(sort),
-    ...(all === true && { all }),
+  validateSearch: (search: Record<string, unknown>): JobsSearch => ({
+    ...readSort(search.sort),
+    ...readFilter(search),
+    ...(search.all === true && { all: true }),
   }),
   component: JobsPage,
 })
@@ -265,7 +267,7 @@ const settingsSection = createRoute({
   },
 })
 
-interface AdminSearch extends SortSearch {
+interface AdminSearch extends SortSearch, FilterSearch {
   actor?: string
   act?: string
   days?: string
@@ -282,8 +284,9 @@ const admin = createRoute({
 const adminSection = createRoute({
   getParentRoute: () => admin,
   path: '/$section',
-  validateSearch: ({ sort, actor, act, days }: Record<string, unknown>): AdminSearch => ({
+  validateSearch: ({ sort, actor, act, days, ...rest }: Record<string, unknown>): AdminSearch => ({
     ...readSort(sort),
+    ...readFilter(rest),
     // A number is a name too, to whoever reads the address.
     ...((typeof actor === 'string' || typeof actor === 'number') && { actor: String(actor) }),
     ...(typeof act === 'string' && { act }),

@@ -1,15 +1,16 @@
-import { Group, Stack, Text, TextInput } from '@mantine/core'
+import { Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { Filtered } from '../../app/filtered'
 import { Trouble } from '../../app/trouble'
 import { useSort } from '../../app/use-sort'
 import { usersQuery } from '../../api/people'
 import { meQuery } from '../../api/session'
 import type { User } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
-import { IconBan, IconCircleCheck, IconSearch, IconTrash, IconUserPlus } from '../../ui/icons'
+import { IconBan, IconCircleCheck, IconTrash, IconUserPlus } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { Records } from '../../ui/records'
 import { StateBadge } from '../../ui/state-badge'
@@ -23,31 +24,31 @@ export function UsersSection() {
   const { data, error, isPending, refetch } = useQuery(usersQuery)
   const { data: me } = useQuery(meQuery)
   const [adding, setAdding] = useState(false)
-  const [search, setSearch] = useState('')
-  const shown = data?.filter((user) => `${user.name} ${user.group}`.includes(search.trim().toLowerCase()))
+  const add = (
+    <ActionButton
+      primary
+      label={t('users.add')}
+      icon={IconUserPlus}
+      reason={me?.role === 'admin' ? undefined : t('users.only_admins')}
+      onClick={() => setAdding(true)}
+    />
+  )
   return (
     <Stack>
-      <Group justify="space-between">
-        <TextInput
-          aria-label={t('users.search')}
-          w={{ base: '100%', xs: 300 }}
-          placeholder={t('users.search')}
-          leftSection={<IconSearch size={16} />}
-          value={search}
-          onChange={(event) => setSearch(event.currentTarget.value)}
-        />
-        <ActionButton
-          primary
-          label={t('users.add')}
-          icon={IconUserPlus}
-          reason={me?.role === 'admin' ? undefined : t('users.only_admins')}
-          onClick={() => setAdding(true)}
-        />
-      </Group>
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <LoadingRows />}
-      {shown && <Users users={shown} />}
-      {shown?.length === 0 && <Text c="dimmed">{t('users.no_match')}</Text>}
+      {data && (
+        <Filtered
+          rows={data}
+          label={t('users.search')}
+          text={({ name, group }) => `${name} ${group}`}
+          state={({ state }) => state.state}
+          stateLabel={(state) => t(`users.${state}`, { defaultValue: state })}
+          aside={add}
+        >
+          {(shown) => <Users users={shown} />}
+        </Filtered>
+      )}
       <AddUserDialog opened={adding} onClose={() => setAdding(false)} />
     </Stack>
   )
@@ -56,7 +57,6 @@ export function UsersSection() {
 function Users({ users }: { users: User[] }) {
   const { t } = useTranslation('admin')
   const sorting = useSort()
-  if (users.length === 0) return null
   return (
     <Records
       label={t('section.users')}

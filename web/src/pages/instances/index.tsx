@@ -5,6 +5,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { Filtered } from '../../app/filtered'
 import { useClusters } from '../../app/place-select'
 import { Trouble } from '../../app/trouble'
 import { instancesQuery } from '../../api/instances'
@@ -15,6 +16,7 @@ import { IconBox } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { PageTitle } from '../../ui/page-title'
 import { TimeAgo } from '../../ui/time-ago'
+import type { FilterSearch } from '../../util/filter'
 import { paths } from '../../util/path-builder'
 import { InstanceActions } from './actions'
 import { CreateButton } from './create-button'
@@ -25,7 +27,7 @@ import { TensorboardButton } from './tensorboard-dialog'
 const route = getRouteApi('/signed-in/instances')
 
 /** Sorting as it stands in the URL: the column, with a minus for descending. */
-export interface InstancesSearch {
+export interface InstancesSearch extends FilterSearch {
   sort?: string
 }
 
@@ -49,7 +51,17 @@ export function InstancesPage() {
           action={<Buttons justify="center" />}
         />
       )}
-      {data && !empty && <InstanceList instances={data} />}
+      {data && !empty && (
+        <Filtered
+          rows={data}
+          label={t('find')}
+          text={({ name, image }) => `${name} ${image}`}
+          state={({ status }) => status.state}
+          stateLabel={(state) => t(`state.${state}`, { defaultValue: state })}
+        >
+          {(shown) => <InstanceList instances={shown} />}
+        </Filtered>
+      )}
     </Stack>
   )
 }
@@ -143,7 +155,10 @@ function InstanceTable({ instances }: { instances: Instance[] }) {
       headingColumn="name"
       sorting={sorting}
       onSort={([first]) =>
-        void navigate({ search: first ? { sort: `${first.desc ? '-' : ''}${first.id}` } : {}, replace: true })
+        void navigate({
+          search: (before) => ({ ...before, sort: first && `${first.desc ? '-' : ''}${first.id}` }),
+          replace: true,
+        })
       }
       sortLabel={(column) => t('sort_by', { column: t(`column.${column}`, { defaultValue: column }) })}
     />

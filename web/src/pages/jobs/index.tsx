@@ -3,6 +3,7 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
+import { Filtered } from '../../app/filtered'
 import { Trouble } from '../../app/trouble'
 import { useNow } from '../../app/use-now'
 import { type SortSearch, useSort } from '../../app/use-sort'
@@ -15,12 +16,13 @@ import { LoadingRows } from '../../ui/loading'
 import { PageTitle } from '../../ui/page-title'
 import { Records } from '../../ui/records'
 import { TimeAgo } from '../../ui/time-ago'
+import type { FilterSearch } from '../../util/filter'
 import { formatDuration } from '../../util/format'
 import { paths } from '../../util/path-builder'
 import { JobActions } from './actions'
 import { JobState } from './state'
 
-export interface JobsSearch extends SortSearch {
+export interface JobsSearch extends SortSearch, FilterSearch {
   /** Those of everybody, as far as one oversees them. */
   all?: boolean
 }
@@ -101,7 +103,32 @@ function RunTime({ job }: { job: Job }) {
   )
 }
 
-export function JobRecords({ jobs, all }: { jobs: Job[]; all: boolean }) {
+interface RecordsProps {
+  jobs: Job[]
+  /** Those of everybody. */
+  all: boolean
+}
+
+const textOf = ({ name, user, roles }: Job) => [name, user, ...roles.map(({ image }) => image)].join(' ')
+
+/** Jobs, as far as they are asked for. */
+export function JobRecords({ jobs, all }: RecordsProps) {
+  const { t } = useTranslation('jobs')
+  return (
+    <Filtered
+      rows={jobs}
+      label={t('find')}
+      text={textOf}
+      state={(job) => job.status.state}
+      stateLabel={(state) => t(`state.${state}`, { defaultValue: state })}
+      user={all ? (job) => job.user : undefined}
+    >
+      {(shown) => <JobRows jobs={shown} all={all} />}
+    </Filtered>
+  )
+}
+
+function JobRows({ jobs, all }: RecordsProps) {
   const { t } = useTranslation('jobs')
   const sorting = useSort()
   return (
