@@ -10,14 +10,19 @@ interface Props {
   children: ReactNode
 }
 
-/** What most do without, behind a switch that is remembered. What is set there is never hidden without a word. */
-export function ProfessionalMode({ help, set, children }: Props) {
-  const { t } = useTranslation('jobs')
-  const [on, setOn] = useLocalStorage({
+/** Whether it is on, as this browser remembers it. */
+export function useProfessional() {
+  return useLocalStorage({
     key: 'berth.professional',
     defaultValue: false,
     getInitialValueInEffect: false,
   })
+}
+
+/** What most do without, behind a switch that is remembered. What is set there is never hidden without a word. */
+export function ProfessionalMode({ help, set, children }: Props) {
+  const { t } = useTranslation('jobs')
+  const [on, setOn] = useProfessional()
   return (
     <Stack>
       <Group>

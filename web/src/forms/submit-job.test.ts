@@ -1,7 +1,17 @@
 import { parse } from 'yaml'
 import { describe, expect, test } from 'vitest'
 
-import { readJob, renamed, roleNames, startingFile, writeJob, written } from './submit-job'
+import {
+  fieldAt,
+  readJob,
+  renamed,
+  roleNames,
+  startingFile,
+  withoutRole,
+  withRole,
+  writeJob,
+  written,
+} from './submit-job'
 
 const FILE = `berth: 1
 # for the paper
@@ -95,4 +105,33 @@ test('a new job only waits to be worked in; a clone has another name', () => {
   const file = startingFile('python:3.12')
   expect(read(file)).toMatchObject({ command: 'sleep infinity', image: 'python:3.12', name: '' })
   expect(read(renamed(file, 'copy')).name).toBe('copy')
+})
+
+describe('roles', () => {
+  const one = startingFile('base:1')
+
+  test('are a list from the second on, and what stood at the top is the first', () => {
+    const two = withRole(one)
+    expect(roleNames(two)).toEqual(['main', 'worker'])
+    expect(readJob(two, 0)).toMatchObject({ image: 'base:1', command: 'sleep infinity', cpus: 1 })
+    expect(readJob(two, 1)).toMatchObject({ roleName: 'worker', image: 'base:1' })
+    expect(roleNames(withRole(two))).toEqual(['main', 'worker', 'worker2'])
+    expect(roleNames(withoutRole(two, 0))).toEqual(['worker'])
+  })
+
+  test('are named in the form, also the only one', () => {
+    const named = changed(one, { roleName: 'trainer', failAfter: 2 })
+    expect(parse(named)).toMatchObject({ roles: [{ name: 'trainer', image: 'base:1', fail_after: 2 }] })
+  })
+})
+
+describe('a mistake at a place of the file', () => {
+  const check = (pointer: string, role: number, field: string | null) =>
+    test(`${pointer} while role ${role} is shown`, () => expect(fieldAt(pointer, role)).toBe(field))
+  check('/name', 0, 'name')
+  check('/memory', 0, 'memoryGib')
+  check('/roles/1/name', 1, 'roleName')
+  check('/roles/1/ports/0/label', 1, 'ports')
+  check('/roles/1/image', 0, null)
+  check('/env/SEED', 0, null)
 })

@@ -1,7 +1,7 @@
 // The job form as data. The file is the job: the form reads a part of it and writes back only what was changed there, so
 // that comments, order and all that the form does not know stay as they are.
 
-import { type Document, isMap, parseDocument, stringify } from 'yaml'
+import { type Document, isMap, isScalar, isSeq, type Pair, parseDocument, stringify } from 'yaml'
 
 import { HOUR_S } from '../util/format'
 import {
@@ -27,9 +27,13 @@ export interface JobValues {
   env: EnvRow[]
   /** Which of the roles the fields below are of. */
   role: number
+  roleName: string
   image: string
   command: string
   tasks: number | string
+  /** How many tasks end the job by failing, and by succeeding; empty for as it is of itself. */
+  failAfter: number | string
+  succeedAfter: number | string
   cpus: number | string
   memoryGib: number | string
   shmGib: number | string
@@ -45,7 +49,7 @@ export interface JobValues {
 
 /** How many of the settings that only the professional mode shows are not as they are of themselves. */
 export function professionalCount(values: JobValues): number {
-  const { retries, tasks, env, description, priority, mounts } = values
+  const { retries, tasks, env, description, priority, mounts, failAfter, succeedAfter } = values
   const set = [
     retries !== '',
     tasks !== '' && tasks !== 1,
@@ -53,6 +57,8 @@ export function professionalCount(values: JobValues): number {
     description !== '',
     priority !== '',
     mounts !== '',
+    failAfter !== '',
+    succeedAfter !== '',
   ]
   return set.filter(Boolean).length
 }
@@ -85,6 +91,101 @@ type Path = (string | number)[]
 /** Where the fields of a role are: in the list of roles, or at the top where there is only one. */
 function roleAt(document: Document, role: number): Path {
   return document.has('roles') ? ['roles', role] : []
+}
+
+/** The name of the only role where the file gives it none. */
+export const ONLY_ROLE = 'main'
+
+const TOP_FIELDS: Partial<Record<string, keyof JobValues>> = {
+  name: 'name',
+  gpu_model: 'gpuModel',
+  time_limit: 'limitHours',
+  retries: 'retries',
+  description: 'description',
+  priority: 'priority',
+  pool: 'pool',
+  mounts: 'mounts',
+}
+
+const ROLE_FIELDS: Partial<Record<string, keyof JobValues>> = {
+  name: 'roleName',
+  image: 'image',
+  command: 'command',
+  program: 'command',
+  tasks: 'tasks',
+  cpus: 'cpus',
+  memory: 'memoryGib',
+  shm: 'shmGib',
+  gpus: 'gpus',
+  ports: 'ports',
+  fail_after: 'failAfter',
+  succeed_after: 'succeedAfter',
+}
+
+/** The form's field for a place in the file, while it shows this role; null for what it does not show. */
+export function fieldAt(pointer: string, role: number): keyof JobValues | null {
+  const [, first = '', second = '', third = ''] = pointer.split('/')
+  if (first === 'roles') return (second === String(role) && ROLE_FIELDS[third]) || null
+  return TOP_FIELDS[first] ?? ROLE_FIELDS[first] ?? null
+}
+
+/** What belongs to a role, also where it stands at the top. */
+const OF_ROLE: readonly string[] = [
+  'tasks',
+  'image',
+  'command',
+  'program',
+  'work_dir',
+  'cpus',
+  'memory',
+  'shm',
+  'gpus',
+  'ports',
+  'fail_after',
+  'succeed_after',
+  'task_retries',
+]
+
+const isOfRole = ({ key }: Pair) => isScalar(key) && OF_ROLE.includes(String(key.value))
+
+/** Makes a list of roles of the one whose fields stand at the top. */
+function listRoles(document: Document) {
+  const { contents } = document
+  if (document.has('roles') || !isMap(contents)) return
+  const own = contents.items.filter(isOfRole)
+  contents.items = contents.items.filter((pair) => !isOfRole(pair))
+  document.set('roles', document.createNode([{ name: ONLY_ROLE }]))
+  const only = document.getIn(['roles', 0])
+  if (isMap(only)) only.items.push(...own)
+}
+
+/** The file with one more role, which begins with the image of the last one. */
+export function withRole(file: string): string {
+  const document = documentOf(file)
+  if (document === null) return file
+  listRoles(document)
+  const taken = roleNames(textOf(document, true))
+  const names = ['worker', ...taken.map((_, index) => `worker${index + 2}`)]
+  const name = names.find((one) => !taken.includes(one)) ?? ONLY_ROLE
+  const image = document.getIn(['roles', taken.length - 1, 'image'])
+  const role = {
+    name,
+    ...(image !== undefined && { image }),
+    cpus: 1,
+    memory: '2G',
+    command: 'sleep infinity',
+  }
+  document.addIn(['roles'], document.createNode(role))
+  return textOf(document, isJson(file))
+}
+
+/** The file without a role; the last one stays. */
+export function withoutRole(file: string, role: number): string {
+  const document = documentOf(file)
+  const roles = document?.get('roles')
+  if (!document || !isSeq(roles) || roles.items.length < 2) return file
+  document.deleteIn(['roles', role])
+  return textOf(document, isJson(file))
 }
 
 const TIME = /^(?:(\d+(?:\.\d+)?)h)?(?:(\d+)m)?(?:(\d+)s)?$/
@@ -142,9 +243,12 @@ export function readJob(file: string, role = 0): JobValues | null {
     keepOnFailure: get(['keep_on_failure']) === true,
     env: envOf(document),
     role,
+    roleName: wordOf(get([...at, 'name'])),
     image: wordOf(get([...at, 'image'])),
     command: wordOf(get([...at, 'command'])),
     tasks: numberOf(get([...at, 'tasks'])),
+    failAfter: numberOf(get([...at, 'fail_after'])),
+    succeedAfter: numberOf(get([...at, 'succeed_after'])),
     cpus: numberOf(get([...at, 'cpus'])),
     memoryGib: gibOf(get([...at, 'memory'])),
     shmGib: gibOf(get([...at, 'shm'])),
@@ -191,10 +295,11 @@ function envMap(rows: EnvRow[]): Record<string, string> | undefined {
 export function writeJob(file: string, before: JobValues, after: JobValues): string {
   const document = documentOf(file)
   if (document === null) return file
+  const changed = (field: keyof JobValues) => before[field] !== after[field]
+  if (changed('roleName')) listRoles(document)
   const at = roleAt(document, after.role)
   const put = (path: Path, value: unknown) =>
     value === undefined ? document.deleteIn(path) : document.setIn(path, document.createNode(value))
-  const changed = (field: keyof JobValues) => before[field] !== after[field]
 
   // A name that is new stands at the top.
   if (changed('name') && !document.has('name') && isMap(document.contents)) {
@@ -206,9 +311,12 @@ export function writeJob(file: string, before: JobValues, after: JobValues): str
   if (changed('retries')) put(['retries'], count(after.retries))
   if (changed('keepOnFailure')) put(['keep_on_failure'], after.keepOnFailure || undefined)
   if (changed('env')) put(['env'], envMap(after.env))
+  if (changed('roleName')) put([...at, 'name'], optional(after.roleName))
   if (changed('image')) put([...at, 'image'], optional(after.image))
   if (changed('command')) put([...at, 'command'], after.command === '' ? undefined : after.command)
   if (changed('tasks')) put([...at, 'tasks'], count(after.tasks))
+  if (changed('failAfter')) put([...at, 'fail_after'], count(after.failAfter))
+  if (changed('succeedAfter')) put([...at, 'succeed_after'], count(after.succeedAfter))
   if (changed('cpus')) put([...at, 'cpus'], count(after.cpus))
   if (changed('memoryGib')) put([...at, 'memory'], sizeOf(after.memoryGib))
   if (changed('shmGib')) put([...at, 'shm'], sizeOf(after.shmGib))

@@ -7,6 +7,7 @@ import { IconHelp } from './icons'
 export interface InputProps {
   id: string
   required?: boolean
+  error?: ReactNode
 }
 
 interface Props {
@@ -14,11 +15,13 @@ interface Props {
   /** Shown on the mark beside the label, by mouse, finger and keyboard. */
   help: string
   required?: boolean
+  /** What is wrong with what is there. */
+  error?: ReactNode
   children: (props: InputProps) => ReactNode
 }
 
 /** An input whose help is one look away and takes no room. */
-export function Helped({ label, help, required, children }: Props) {
+export function Helped({ label, help, required, error, children }: Props) {
   const id = useId()
   return (
     <Stack gap={2}>
@@ -32,7 +35,7 @@ export function Helped({ label, help, required, children }: Props) {
           </ActionIcon>
         </Tooltip>
       </Group>
-      {children({ id })}
+      {children({ id, required, error })}
     </Stack>
   )
 }

@@ -31,6 +31,7 @@ import { ShowAs } from '../../ui/show-as'
 import { SubmitButton } from '../../ui/submit-button'
 import { apiRequest, createCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
+import { focusFirstError } from '../../util/focus-first-error'
 import { later } from '../../util/later'
 import { paths } from '../../util/path-builder'
 import type { CreateForm } from './fields'
@@ -222,11 +223,6 @@ function InstanceFile({ file: { text, notes, sound, change }, errors }: FileProp
       onChange={change}
     />
   )
-}
-
-function focusFirstError() {
-  // After the errors are drawn; the first in the page, not the first found.
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('form [aria-invalid="true"]')?.focus())
 }
 
 function AsCommand({ values }: { values: CreateValues }) {

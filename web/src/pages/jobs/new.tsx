@@ -20,13 +20,14 @@ import { SubmitButton } from '../../ui/submit-button'
 import { ShowAs } from '../../ui/show-as'
 import { apiRequest, submitCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
+import { focusFirstError } from '../../util/focus-first-error'
 import { later } from '../../util/later'
 import { paths } from '../../util/path-builder'
 import { ConfirmSubmit, costs } from './confirm'
 import { ConvertedFile } from './converted'
 import { CloneDiff, ConvertedDiff } from './differences'
 import { FileField } from './file-field'
-import { JobTrouble, JobVerdict, useVerdict } from './verdict'
+import { JobTrouble, JobVerdict, usePlacedNotes, useVerdict } from './verdict'
 
 // Who writes the file as text does without.
 const JobFields = later(async () => ({ default: (await import('./fields')).JobFields }))
@@ -117,6 +118,7 @@ function SubmitForm({ begin, name: named, source, cluster: there = '' }: FormPro
   }
   const choose = (chosen: FileMode) => setMode(chosen)
   const verdict = useVerdict({ ...wanted, file: settled })
+  const notes = usePlacedNotes(submit.error ?? verdict.error)
   const never = settled === file && verdict.data?.outcome === 'never'
   const ask = async () => {
     if (never) return
@@ -179,6 +181,7 @@ function SubmitForm({ begin, name: named, source, cluster: there = '' }: FormPro
                 <JobFields
                   key={replaced}
                   file={file}
+                  notes={notes}
                   onChange={change}
                   cluster={cluster}
                   onCluster={(chosen) => setPlace({ ...place, cluster: chosen })}
@@ -187,7 +190,7 @@ function SubmitForm({ begin, name: named, source, cluster: there = '' }: FormPro
             )}
             {!own && <ConvertedDiff file={settled} />}
             {own && source && <CloneDiff source={source.file} name={source.name} file={settled} />}
-            {submit.error && <JobTrouble error={submit.error} />}
+            {submit.error && <JobTrouble error={submit.error} inForm={shown === 'form'} />}
             <Group>
               <SubmitButton
                 label={t('new.submit')}
@@ -204,7 +207,7 @@ function SubmitForm({ begin, name: named, source, cluster: there = '' }: FormPro
           <Box pos="sticky" top={76}>
             <Stack>
               <Section title={t('new.verdict')}>
-                <JobVerdict verdict={verdict} />
+                <JobVerdict verdict={verdict} inForm={shown === 'form'} />
               </Section>
               {!own && (
                 <ConvertedFile
@@ -240,6 +243,7 @@ function useSubmit(wanted: Parameters<typeof submitJob>[0]) {
   const cache = useQueryClient()
   return useMutation({
     mutationFn: () => submitJob(wanted),
+    onError: focusFirstError,
     onSuccess: async (job) => {
       void refetchJobs(cache)
       await navigate({ to: paths.job(job) })

@@ -6,8 +6,12 @@ import { Helped } from '../../ui/helped'
 
 export type SetJob = (change: Partial<JobValues>) => void
 
+/** What is wrong with which field. */
+export type FieldErrors = Partial<Record<keyof JobValues, string>>
+
 export interface PartProps {
   values: JobValues
+  errors: FieldErrors
   set: SetJob
 }
 
@@ -16,18 +20,38 @@ export const TYPED = { autoCapitalize: 'none', autoComplete: 'off', spellCheck: 
 export const MONOSPACE = { input: { fontFamily: 'var(--mantine-font-family-monospace)' } } as const
 
 interface NumberProps extends PartProps {
-  field: 'limitHours' | 'retries' | 'priority' | 'cpus' | 'memoryGib' | 'gpus' | 'tasks' | 'shmGib'
+  field:
+    | 'failAfter'
+    | 'succeedAfter'
+    | 'limitHours'
+    | 'retries'
+    | 'priority'
+    | 'cpus'
+    | 'memoryGib'
+    | 'gpus'
+    | 'tasks'
+    | 'shmGib'
   /** Those of `new.<words>` and `new.<words>_help`. */
-  words: 'limit' | 'retries' | 'priority' | 'cpus' | 'memory' | 'gpus' | 'tasks' | 'shm'
+  words:
+    | 'fail_after'
+    | 'succeed_after'
+    | 'limit'
+    | 'retries'
+    | 'priority'
+    | 'cpus'
+    | 'memory'
+    | 'gpus'
+    | 'tasks'
+    | 'shm'
   /** What is taken where nothing is written. */
   placeholder: string
   whole?: boolean
 }
 
-export function NumberField({ values, set, field, words, placeholder, whole }: NumberProps) {
+export function NumberField({ values, errors, set, field, words, placeholder, whole }: NumberProps) {
   const { t } = useTranslation('jobs')
   return (
-    <Helped label={t(`new.${words}`)} help={t(`new.${words}_help`)}>
+    <Helped label={t(`new.${words}`)} help={t(`new.${words}_help`)} error={errors[field]}>
       {(props) => (
         <NumberInput
           {...props}

@@ -10,25 +10,34 @@ import { MONOSPACE, NumberField, type PartProps, TYPED } from './number-field'
 const MOUNT = '/userhome/data:/data'
 
 /** What most jobs do without. */
-export function Professional({ values, set }: PartProps) {
+export function Professional(props: PartProps) {
   const { t } = useTranslation('jobs')
   return (
-    <ProfessionalMode help={t('new.professional_help')} set={professionalCount(values)}>
-      <ProfessionalFields values={values} set={set} />
+    <ProfessionalMode help={t('new.professional_help')} set={professionalCount(props.values)}>
+      <ProfessionalFields {...props} />
     </ProfessionalMode>
   )
 }
 
-function ProfessionalFields({ values, set }: PartProps) {
+function ProfessionalFields(part: PartProps) {
+  const { values, errors, set } = part
   const { t } = useTranslation('jobs')
   return (
     <Fieldset legend={t('new.professional')}>
       <Stack>
         <SimpleGrid cols={{ base: 1, xs: 2, sm: 3 }}>
-          <NumberField field="retries" words="retries" placeholder="0" whole {...{ values, set }} />
-          <NumberField field="tasks" words="tasks" placeholder="1" whole {...{ values, set }} />
-          <NumberField field="priority" words="priority" placeholder="5" whole {...{ values, set }} />
-          <Helped label={t('new.description')} help={t('new.description_help')}>
+          <NumberField field="retries" words="retries" placeholder="0" whole {...part} />
+          <NumberField field="tasks" words="tasks" placeholder="1" whole {...part} />
+          <NumberField field="priority" words="priority" placeholder="5" whole {...part} />
+          <NumberField field="failAfter" words="fail_after" placeholder="1" whole {...part} />
+          <NumberField
+            field="succeedAfter"
+            words="succeed_after"
+            placeholder={t('new.succeed_all')}
+            whole
+            {...part}
+          />
+          <Helped label={t('new.description')} help={t('new.description_help')} error={errors.description}>
             {(props) => (
               <TextInput
                 {...props}
@@ -38,7 +47,7 @@ function ProfessionalFields({ values, set }: PartProps) {
             )}
           </Helped>
         </SimpleGrid>
-        <Helped label={t('new.mounts')} help={t('new.mounts_help')}>
+        <Helped label={t('new.mounts')} help={t('new.mounts_help')} error={errors.mounts}>
           {(props) => (
             <Textarea
               {...props}
@@ -52,7 +61,7 @@ function ProfessionalFields({ values, set }: PartProps) {
             />
           )}
         </Helped>
-        <Variables values={values} set={set} />
+        <Variables {...part} />
       </Stack>
     </Fieldset>
   )

@@ -6,28 +6,50 @@ import { Trouble } from '../../app/trouble'
 import { Verdict } from '../../app/verdict'
 import { ApiError } from '../../api/client'
 import { dryRunQuery } from '../../api/jobs'
-import type { DryRun, SubmitJob } from '../../api/types'
+import { noteText } from '../../api/job-notes'
+import type { DryRun, JobNote, SubmitJob } from '../../api/types'
 import { Notes } from './converted'
+import type { PlacedNote } from './fields'
 
 export function useVerdict(wanted: SubmitJob): UseQueryResult<DryRun> {
   return useQuery({ ...dryRunQuery(wanted), placeholderData: keepPreviousData })
 }
 
 /** What would become of the file. */
-export function JobVerdict({ verdict: { data, error } }: { verdict: UseQueryResult<DryRun> }) {
+interface VerdictProps {
+  verdict: UseQueryResult<DryRun>
+  /** The form shows the mistakes where they are. */
+  inForm?: boolean
+}
+
+export function JobVerdict({ verdict: { data, error }, inForm }: VerdictProps) {
   const { t } = useTranslation('jobs')
-  if (error) return <JobTrouble error={error} />
+  if (error) return <JobTrouble error={error} inForm={inForm} />
   if (!data) return <Text size="sm">{t('new.verdict_checking')}</Text>
   return <Verdict verdict={data} />
 }
 
+function notesOf(error: unknown): JobNote[] {
+  return error instanceof ApiError ? (error.problem.notes ?? []) : []
+}
+
+/** The same for a form, which has fields and no lines. */
+export function usePlacedNotes(error: unknown): PlacedNote[] {
+  const { t } = useTranslation('notes')
+  return notesOf(error)
+    .filter(({ level }) => level === 'error')
+    .map((note) => {
+      const { what, hint } = noteText(note, t)
+      return { pointer: note.pointer, text: hint ? `${what} ${hint}` : what }
+    })
+}
+
 /** An error about a job file, with every mistake that was found in it. */
-export function JobTrouble({ error }: { error: unknown }) {
-  const notes = error instanceof ApiError ? (error.problem.notes ?? []) : []
+export function JobTrouble({ error, inForm = false }: { error: unknown; inForm?: boolean }) {
   return (
     <Stack gap="xs">
       <Trouble error={error} />
-      <Notes notes={notes} />
+      {!inForm && <Notes notes={notesOf(error)} />}
     </Stack>
   )
 }
