@@ -136,7 +136,8 @@ const instances = createRoute({
 const newInstance = createRoute({
   getParentRoute: () => signedIn,
   path: '/instances/new',
-  validateSearch: ({ from, image }: Record<string, unknown>): NewInstanceSearch => ({
+  validateSearch: ({ from, image, gpus }: Record<string, unknown>): NewInstanceSearch => ({
+    ...((isCount(gpus) || gpus === 0) && { gpus }),
     ...((typeof from === 'string' || typeof from === 'number') && { from: String(from) }),
     ...(typeof image === 'string' && { image }),
   }),
@@ -184,7 +185,8 @@ const jobs = createRoute({
 const newJob = createRoute({
   getParentRoute: () => signedIn,
   path: '/jobs/new',
-  validateSearch: ({ from, image }: Record<string, unknown>): NewJobSearch => ({
+  validateSearch: ({ from, image, gpus }: Record<string, unknown>): NewJobSearch => ({
+    ...((isCount(gpus) || gpus === 0) && { gpus }),
     ...((typeof from === 'string' || typeof from === 'number') && { from: String(from) }),
     ...(typeof image === 'string' && { image }),
   }),

@@ -9,18 +9,18 @@ export type LogState = 'connecting' | 'following' | 'lost' | 'ended'
 /** Whose output: an instance's, or that of one task of a job, as `role/index`. */
 export type LogSource = { instance: string } | { job: string; task: string; attempt: number }
 
-export async function readLogs(source: LogSource, signal: AbortSignal): Promise<LogLines> {
+export async function readLogs(source: LogSource, signal: AbortSignal, tail = LINE_LIMIT): Promise<LogLines> {
   const options = { parseAs: 'text', signal } as const
   const { data } =
     'instance' in source
       ? await api.GET('/api/v1/instances/{name}/logs', {
-          params: { path: { name: source.instance }, query: { tail: LINE_LIMIT } },
+          params: { path: { name: source.instance }, query: { tail } },
           ...options,
         })
       : await api.GET('/api/v1/jobs/{name}/logs', {
           params: {
             path: { name: source.job },
-            query: { tail: LINE_LIMIT, task: source.task, attempt: source.attempt },
+            query: { tail, task: source.task, attempt: source.attempt },
           },
           ...options,
         })

@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next'
 import { LAST_LINE, logAddress, type LogSource, readLogPart } from '../api/logs'
 import { IconArrowDown, IconDownload, IconSearch, IconUp } from '../ui/icons'
 import { type LineLinks, LogView } from '../ui/log-view'
+import { ReasonedButton } from '../ui/reasoned-button'
 import { LINE_LIMIT } from '../util/log-lines'
 import { cutAtMatches } from '../util/log-search'
 import { Trouble } from './trouble'
@@ -102,12 +103,20 @@ function PartSteps({ part }: { part: NumberedPart }) {
   const go = (line: number | undefined) => void navigate({ to: '.', search: atLine(line), replace: true })
   return (
     <Group gap={4}>
-      <Button size="xs" variant="default" disabled={part.first <= 1} onClick={() => go(part.first - 1)}>
-        {t('logs.earlier')}
-      </Button>
-      <Button size="xs" variant="default" disabled={!part.more} onClick={() => go(part.last + 1)}>
-        {t('logs.later')}
-      </Button>
+      <ReasonedButton
+        size="xs"
+        variant="default"
+        label={t('logs.earlier')}
+        reason={part.first <= 1 ? t('logs.at_first') : undefined}
+        onClick={() => go(part.first - 1)}
+      />
+      <ReasonedButton
+        size="xs"
+        variant="default"
+        label={t('logs.later')}
+        reason={part.more ? undefined : t('logs.at_last')}
+        onClick={() => go(part.last + 1)}
+      />
       <Button size="xs" variant="default" onClick={() => go(undefined)}>
         {t('logs.live_end')}
       </Button>

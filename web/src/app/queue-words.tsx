@@ -1,10 +1,15 @@
-import { Stack, Text } from '@mantine/core'
+import { Anchor, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import type { TFunction } from 'i18next'
 import { useTranslation } from 'react-i18next'
 
 import { kindsOfWork } from '../api/problem-text'
-import type { QueuePlace, QueueReason } from '../api/types'
-import { formatBytes, formatExact } from '../util/format'
+import { queueQuery } from '../api/queue'
+import type { Queued, QueuePlace, QueueReason } from '../api/types'
+import { formatBytes, formatDuration, formatExact } from '../util/format'
+import { paths } from '../util/path-builder'
+import { useNow } from './use-now'
 
 type Translate = TFunction<'jobs'>
 
@@ -38,16 +43,48 @@ export function reasonText(
   })
 }
 
+/** What waits. */
+export interface Waiting {
+  kind: Queued['kind']
+  id: string
+}
+
+interface Props {
+  place: QueuePlace
+  /** Absent for what is only thought of. */
+  work?: Waiting
+  bare?: boolean
+}
+
+/** What is asked for cannot be changed while it waits, so this leads to another one that asks for less. */
+function cloneWith({ kind, id }: Waiting, gpus: number): string {
+  return `${kind === 'job' ? paths.cloneOfJob(id) : paths.cloneOf(id)}&gpus=${gpus}`
+}
+
+/** "3 of 7", and for how long. */
+function Place({ position, work }: { position: number; work?: Waiting }) {
+  const { t, i18n } = useTranslation('jobs')
+  const { data } = useQuery({ ...queueQuery, enabled: work !== undefined })
+  const total = data?.filter((one) => one.position > 0).length ?? 0
+  const since = data?.find((one) => one.work?.id === work?.id)?.since
+  const now = useNow(since !== undefined)
+  const seconds = since === undefined ? 0 : (now - new Date(since).getTime()) / 1000
+  return (
+    <Text size="xs" fw={600} className="numbers">
+      {total >= position && position > 0
+        ? t('queue.position_of', { position, total })
+        : t('queue.position', { position })}
+      {seconds >= 1 && ` · ${t('queue.waited', { time: formatDuration(seconds, i18n.language) })}`}
+    </Text>
+  )
+}
+
 /** A place in the line: which (unless `bare`), why, until when, and what would start now. */
-export function QueueWords({ place, bare }: { place: QueuePlace; bare?: boolean }) {
+export function QueueWords({ place, work, bare }: Props) {
   const { t, i18n } = useTranslation('jobs')
   return (
     <Stack gap={2} maw={420}>
-      {!bare && (
-        <Text size="xs" fw={600}>
-          {t('queue.position', { position: place.position })}
-        </Text>
-      )}
+      {!bare && <Place position={place.position} work={work} />}
       <Text size="xs" c="dimmed" className="breakable">
         {reasonText(place.reason, place.params, t)}
       </Text>
@@ -58,7 +95,18 @@ export function QueueWords({ place, bare }: { place: QueuePlace; bare?: boolean 
       )}
       {typeof place.starts_now_with_gpus === 'number' && (
         <Text size="xs" c="dimmed">
-          {t('queue.starts_now', { count: place.starts_now_with_gpus })}
+          {t('queue.starts_now', { count: place.starts_now_with_gpus })}{' '}
+          {work && (
+            <Anchor
+              component={Link}
+              to={cloneWith(work, place.starts_now_with_gpus)}
+              size="xs"
+              inherit
+              underline="always"
+            >
+              {t('queue.ask_for_less')}
+            </Anchor>
+          )}
         </Text>
       )}
     </Stack>

@@ -7,6 +7,7 @@ import {
   renamed,
   roleNames,
   startingFile,
+  withGpus,
   withoutRole,
   withRole,
   writeJob,
@@ -123,6 +124,12 @@ describe('roles', () => {
     const named = changed(one, { roleName: 'trainer', failAfter: 2 })
     expect(parse(named)).toMatchObject({ roles: [{ name: 'trainer', image: 'base:1', fail_after: 2 }] })
   })
+})
+
+test('a clone that asks for less does so in every role that asks for more', () => {
+  const two = withRole(changed(startingFile('base:1'), { gpus: 8 }))
+  expect(parse(withGpus(two, 2))).toMatchObject({ roles: [{ name: 'main', gpus: 2 }, { name: 'worker' }] })
+  expect(withGpus(two, undefined)).toBe(two)
 })
 
 describe('a mistake at a place of the file', () => {

@@ -329,6 +329,17 @@ export function writeJob(file: string, before: JobValues, after: JobValues): str
   return textOf(document, isJson(file))
 }
 
+/** The file with at most so many GPUs for each task, where the form can say it. */
+export function withGpus(file: string, gpus: number | undefined): string {
+  if (gpus === undefined) return file
+  const roles = Math.max(roleNames(file).length, 1)
+  return Array.from({ length: roles }, (_, role) => role).reduce((before, role) => {
+    const values = readJob(before, role)
+    const less = values !== null && Number(values.gpus) > gpus
+    return less ? writeJob(before, values, { ...values, gpus }) : before
+  }, file)
+}
+
 /** The file under another name, where the form can say it. */
 export function renamed(file: string, name: string): string {
   const values = readJob(file)

@@ -45,11 +45,13 @@ export interface NewInstanceSearch {
   /** An instance that is cloned. */
   from?: string
   image?: string
+  /** Instead of what the instance that is cloned asked for. */
+  gpus?: number
 }
 
 export function NewInstancePage() {
   const { t } = useTranslation('create')
-  const { from, image } = useSearch({ strict: false })
+  const { from, image, gpus } = useSearch({ strict: false })
   const images = useQuery(imagesQuery)
   const nodes = useQuery(nodesQuery)
   const source = useQuery({ ...instanceQuery(from ?? ''), enabled: from !== undefined })
@@ -65,7 +67,7 @@ export function NewInstancePage() {
         <CreatePart
           images={(images.data ?? []).filter(isUsable)}
           nodes={nodes.data ?? []}
-          source={source.data}
+          source={source.data && { ...source.data, gpus: gpus ?? source.data.gpus }}
           image={image}
         />
       )}

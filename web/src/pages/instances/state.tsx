@@ -65,13 +65,13 @@ export function InstanceState({ instance, inLine }: { instance: Instance; inLine
   )
 }
 
-function StateDetail({ instance: { name, status, queue } }: { instance: Instance }) {
+function StateDetail({ instance: { id, name, status, queue } }: { instance: Instance }) {
   const { t } = useTranslation('instances')
   const { t: jobs } = useTranslation('jobs')
   switch (status.state) {
     case 'waiting':
       return queue ? (
-        <QueueWords place={queue} />
+        <QueueWords place={queue} work={{ kind: 'instance', id }} />
       ) : (
         <Because text={t(`waiting.${status.reason}`)} reason={status.reason} message={status.message} />
       )

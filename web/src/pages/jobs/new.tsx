@@ -13,7 +13,7 @@ import { convertQuery, jobFileQuery, jobQuery, refetchJobs, submitJob } from '..
 import { imagesQuery, siteQuery } from '../../api/site'
 import { cloneName } from '../../forms/create-instance'
 import { isJson } from '../../forms/file-text'
-import { readJob, renamed, startingFile, written } from '../../forms/submit-job'
+import { readJob, renamed, startingFile, withGpus, written } from '../../forms/submit-job'
 import { PageTitle } from '../../ui/page-title'
 import { Section } from '../../ui/section'
 import { SubmitButton } from '../../ui/submit-button'
@@ -39,11 +39,13 @@ export interface NewJobSearch {
   /** A job that is cloned. */
   from?: string
   image?: string
+  /** For each task, instead of what the job that is cloned asked for. */
+  gpus?: number
 }
 
 export function NewJobPage() {
   const { t } = useTranslation('jobs')
-  const { from, image: asked } = useSearch({ strict: false })
+  const { from, image: asked, gpus } = useSearch({ strict: false })
   const images = useQuery(imagesQuery)
   const source = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
   const file = useQuery({ ...jobFileQuery(from ?? ''), enabled: from !== undefined })
@@ -58,7 +60,7 @@ export function NewJobPage() {
         <Skeleton className="after-a-moment" height={400} maw={720} />
       ) : (
         <SubmitForm
-          begin={file.data === undefined ? startingFile(image) : renamed(file.data, name)}
+          begin={file.data === undefined ? startingFile(image) : withGpus(renamed(file.data, name), gpus)}
           name={name}
           source={file.data === undefined ? undefined : { file: file.data, name: source.data?.name ?? '' }}
           cluster={source.data?.cluster}

@@ -12,7 +12,7 @@ export function JobState({ job, inLine }: { job: Job; inLine?: boolean }) {
   const badge = <StateBadge {...look(job.status.state)} label={t(`state.${job.status.state}`)} />
   const more = (
     <>
-      {job.queue && <QueueWords place={job.queue} />}
+      {job.queue && <QueueWords place={job.queue} work={{ kind: 'job', id: job.id }} />}
       <HeldUp status={job.status} />
       {job.ended && job.ended.cause !== 'succeeded' && (
         <Text size="xs" c="dimmed" maw={420} className="breakable">

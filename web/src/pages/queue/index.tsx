@@ -18,6 +18,7 @@ import { TimeAgo } from '../../ui/time-ago'
 import { formatBytes } from '../../util/format'
 import { largestFree } from '../../util/free-blocks'
 import { paths } from '../../util/path-builder'
+import { Leave, Priority } from './acts'
 
 /** Who waits, in which order and why: one's own in full, of the others what they ask for. */
 export function QueuePage() {
@@ -79,17 +80,19 @@ function Line({ waiting }: { waiting: Queued[] }) {
         {
           id: 'why',
           header: t('queue.why'),
-          cell: ({ work }) =>
+          cell: ({ kind, work }) =>
             work ? (
-              <QueueWords place={work.queue} bare />
+              <QueueWords place={work.queue} work={{ kind, id: work.id }} bare />
             ) : (
               <Text size="xs" c="dimmed">
                 {t('queue.not_shown')}
               </Text>
             ),
         },
+        { id: 'priority', header: t('overview.priority'), cell: (one) => <Priority queued={one} /> },
         { id: 'since', header: t('queue.since'), cell: ({ since }) => <TimeAgo at={since} /> },
       ]}
+      actions={({ kind, work }) => work && <Leave kind={kind} work={work} />}
     />
   )
 }

@@ -10,6 +10,7 @@ import { TimeAgo } from '../../../ui/time-ago'
 import { logsCommand, shellCommand } from '../../../util/cli-command'
 import { formatBytes } from '../../../util/format'
 import { quoteWord } from '../../../util/shell-words'
+import { Failure } from './failure'
 import { LastSave } from './saves'
 import { isStarting, StartSteps } from './start-steps'
 
@@ -17,6 +18,7 @@ export function OverviewTab({ instance }: { instance: Instance }) {
   const { t } = useTranslation(['instances', 'common'])
   return (
     <Stack>
+      <Failure instance={instance} />
       {isStarting(instance) && <StartSteps instance={instance} />}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         <Section title={t('overview.specification')}>

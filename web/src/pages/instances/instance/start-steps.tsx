@@ -59,8 +59,8 @@ export function isStarting({ status, start_times: times = {} }: Instance): boole
 
 function Detail({ instance, seconds }: { instance: Instance; seconds?: number }) {
   const { t } = useTranslation('instances')
-  const { name, status, queue } = instance
-  if (status.state === 'waiting' && queue) return <QueueWords place={queue} />
+  const { id, name, status, queue } = instance
+  if (status.state === 'waiting' && queue) return <QueueWords place={queue} work={{ kind: 'instance', id }} />
   if (status.state !== 'pulling') return null
   return (
     <Transfer

@@ -4,12 +4,13 @@ import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { endText } from '../../../app/end-text'
+import { HowItEnded } from '../../../app/how-it-ended'
 import { instanceQuery } from '../../../api/instances'
 import type { Instance, Job, JobEnd, JobRole, JobTask } from '../../../api/types'
 import { ActionButton } from '../../../ui/action-button'
 import { CopyField } from '../../../ui/copy'
 import { type Fact, Facts } from '../../../ui/facts'
-import { IconAlert, IconInfo, IconPlay } from '../../../ui/icons'
+import { IconInfo, IconPlay } from '../../../ui/icons'
 import { Records } from '../../../ui/records'
 import { Section } from '../../../ui/section'
 import { StateBadge } from '../../../ui/state-badge'
@@ -29,7 +30,14 @@ export function JobOverviewTab({ job }: { job: Job }) {
       <Section title={t('stage.label')}>
         <JobStages job={job} />
       </Section>
-      <HowItEnded job={job} />
+      {job.ended && job.ended.cause !== 'succeeded' && (
+        <HowItEnded title={t('overview.ended')} end={job.ended}>
+          {job.tasks.some((task) => task.instance) && job.kept_until && (
+            <Text size="sm">{t('overview.kept')}</Text>
+          )}
+          <LastLines job={job} end={job.ended} />
+        </HowItEnded>
+      )}
       <Warnings job={job} />
       <Section title={t('overview.tasks')}>
         {job.tasks.length === 0 ? <Text size="sm">{t('overview.no_tasks')}</Text> : <Tasks job={job} />}
@@ -45,30 +53,6 @@ export function JobOverviewTab({ job }: { job: Job }) {
         ))}
       </SimpleGrid>
     </Stack>
-  )
-}
-
-/** The reason, in words, with what to do about it. */
-function HowItEnded({ job }: { job: Job }) {
-  const { t } = useTranslation('jobs')
-  if (!job.ended || job.ended.cause === 'succeeded') return null
-  const { cause } = job.ended
-  return (
-    <Alert
-      color={cause === 'stopped' ? 'gray' : 'red'}
-      icon={<IconAlert />}
-      title={t('overview.ended')}
-      role="status"
-    >
-      <Stack gap={4}>
-        <Text size="sm">{endText(job.ended, t)}</Text>
-        {cause !== 'stopped' && <Text size="sm">{t(`advice.${cause}`)}</Text>}
-        {job.tasks.some((task) => task.instance) && job.kept_until && (
-          <Text size="sm">{t('overview.kept')}</Text>
-        )}
-        <LastLines job={job} end={job.ended} />
-      </Stack>
-    </Alert>
   )
 }
 

@@ -52,7 +52,8 @@ export function JobStages({ job }: { job: Job }) {
 }
 
 function Detail({ job, stage, seconds }: { job: Job; stage: Stage; seconds?: number }) {
-  if (stage === 'wait' && job.queue) return <QueueWords place={job.queue} />
+  if (stage === 'wait' && job.queue)
+    return <QueueWords place={job.queue} work={{ kind: 'job', id: job.id }} />
   if (stage === 'prepare')
     return job.tasks.map((task) => <Pull key={task.name} task={task} seconds={seconds} />)
   return null
