@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { Trouble } from '../../../app/trouble'
 import type { AppAct, AppName } from '../../../api/apps'
 import type { App } from '../../../api/types'
-import { IconAlert, IconCheck, IconDownload, IconLoader, IconPlay } from '../../../ui/icons'
+import { IconAlert, IconCheck, IconDownload, IconLoader, IconPlay, IconStop } from '../../../ui/icons'
 import { LogView } from '../../../ui/log-view'
 import { ReasonedButton } from '../../../ui/reasoned-button'
 import { never } from '../../../util/never'
@@ -53,7 +53,20 @@ function Standing({ name, app, busy, act }: StandingProps) {
     case 'starting':
       return <Head title={t('starting.title', { app: called })} text={t('starting.text')} />
     case 'installing':
-      return <Head title={t('installing.title', { app: called })} text={t('installing.text')} />
+      return (
+        <Stack gap="sm">
+          <Head title={t('installing.title', { app: called })} text={t('installing.text')} />
+          <Group>
+            <ReasonedButton
+              variant="default"
+              label={t('install_cancel')}
+              busy={busy}
+              leftSection={<IconStop size={18} />}
+              onClick={() => act('stop')}
+            />
+          </Group>
+        </Stack>
+      )
     case 'stopped':
       return (
         <Stack gap="sm">

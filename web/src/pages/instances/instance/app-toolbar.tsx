@@ -1,9 +1,11 @@
-import { ActionIcon, Group, Tooltip } from '@mantine/core'
-import type { ComponentType, ReactNode } from 'react'
+import { ActionIcon, Group, Text, Tooltip } from '@mantine/core'
+import { type ComponentType, type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import type { AppName } from '../../../api/apps'
+import { ConfirmDialog } from '../../../ui/confirm-dialog'
 import { CopyButton } from '../../../ui/copy'
-import { IconExternal, IconFullScreen, IconRestart } from '../../../ui/icons'
+import { IconExternal, IconFullScreen, IconRestart, IconStop } from '../../../ui/icons'
 
 interface ToolProps {
   label: string
@@ -31,10 +33,43 @@ export function Tool({ label, icon: Icon, onClick, reason }: ToolProps) {
   )
 }
 
+interface EndProps {
+  name: AppName
+  busy: boolean
+  onEnd: () => void
+}
+
+/** Ends an app's program, after a question: what is unsaved in it is lost. */
+export function EndTool({ name, busy, onEnd }: EndProps) {
+  const { t } = useTranslation('apps')
+  const [asked, setAsked] = useState(false)
+  const app = t(`app.${name}`)
+  return (
+    <>
+      <Tool label={t('end.label', { app })} icon={IconStop} onClick={() => setAsked(true)} />
+      <ConfirmDialog
+        opened={asked}
+        title={t('end.title', { app })}
+        confirm={t('end.confirm')}
+        busy={busy}
+        onConfirm={() => {
+          setAsked(false)
+          onEnd()
+        }}
+        onClose={() => setAsked(false)}
+      >
+        <Text size="sm">{t('end.text')}</Text>
+      </ConfirmDialog>
+    </>
+  )
+}
+
 interface Props {
   /** What stands on the left. */
   children?: ReactNode
   onReload: () => void
+  /** Ends the app, where it runs. */
+  end?: EndProps
   onFullScreen?: () => void
   /** A page of the console that leads to the app. */
   newTab: string
@@ -43,7 +78,7 @@ interface Props {
 }
 
 /** What can be done with a framed app. */
-export function AppToolbar({ children, onReload, onFullScreen, newTab, link }: Props) {
+export function AppToolbar({ children, onReload, end, onFullScreen, newTab, link }: Props) {
   const { t } = useTranslation('apps')
   return (
     <Group justify="space-between" gap="xs">
@@ -66,6 +101,7 @@ export function AppToolbar({ children, onReload, onFullScreen, newTab, link }: P
             <IconExternal size={18} stroke={1.75} />
           </ActionIcon>
         </Tooltip>
+        {end && <EndTool {...end} />}
         {link && <CopyButton text={link} label={t('toolbar.copy_link')} />}
       </Group>
     </Group>

@@ -12,9 +12,9 @@ import { IconClipboard, IconFullScreen, IconKeyboard } from '../../../ui/icons'
 import { Backoff } from '../../../util/backoff'
 import { later } from '../../../util/later'
 import { AppStart } from './app-start'
-import { Tool } from './app-toolbar'
+import { EndTool, Tool } from './app-toolbar'
 import { NotNow } from './not-now'
-import { useApp } from './use-app'
+import { type UsedApp, useApp } from './use-app'
 
 const DesktopView = later(() =>
   import('../../../ui/desktop-view').then((module) => ({ default: module.DesktopView })),
@@ -33,7 +33,7 @@ function Desktop({ instance }: { instance: Instance }) {
   const used = useApp(instance.id, 'desktop')
   const { app } = used
   if (app?.state !== 'ready' || typeof app.port !== 'number') return <AppStart name="desktop" used={used} />
-  return <Screen instance={instance} port={app.port} look={used.look} />
+  return <Screen instance={instance} port={app.port} used={used} />
 }
 
 type Line = 'connecting' | 'open' | 'lost'
@@ -41,11 +41,10 @@ type Line = 'connecting' | 'open' | 'lost'
 interface ScreenProps {
   instance: Instance
   port: number
-  /** Asks again whether the desktop is there at all. */
-  look: () => void
+  used: UsedApp
 }
 
-function Screen({ instance, port, look }: ScreenProps) {
+function Screen({ instance, port, used }: ScreenProps) {
   const { t } = useTranslation('apps')
   const wide = useMediaQuery('(min-width: 48em)', true, { getInitialValueInEffect: false })
   const { ref: full, toggle } = useFullscreenElement<HTMLDivElement>()
@@ -54,7 +53,7 @@ function Screen({ instance, port, look }: ScreenProps) {
   const [size, setSize] = useState<DesktopSize>(wide ? 'resize' : 'scale')
   const [copied, setCopied] = useState('')
   const [error, setError] = useState<ApiError | null>(null)
-  const { line, attempt, opened, lost } = useLine(look)
+  const { line, attempt, opened, lost } = useLine(used.look)
 
   const connect = useCallback(() => openPort(instance.id, port, setError), [instance.id, port])
   return (
@@ -89,6 +88,7 @@ function Screen({ instance, port, look }: ScreenProps) {
             onClick={() => view.current?.ctrlAltDel()}
           />
           <Tool label={t('toolbar.full_screen')} icon={IconFullScreen} onClick={() => void toggle()} />
+          <EndTool name="desktop" busy={used.busy} onEnd={() => used.act('stop')} />
         </Group>
       </Group>
       {error && line === 'lost' && <Trouble error={error} />}

@@ -53,6 +53,11 @@ function Framed({ instance, app, folder, children, onReload }: Props & { onReloa
     <Stack gap="xs" flex={1} mih={0}>
       <AppToolbar
         onReload={onReload}
+        end={
+          ready
+            ? { name: app, busy: used.busy, onEnd: () => used.act('stop', () => setReady(false)) }
+            : undefined
+        }
         onFullScreen={ready ? () => void toggle() : undefined}
         newTab={paths.enter(instance.id, app, folder)}
         link={used.app?.url}

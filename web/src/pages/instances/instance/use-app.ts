@@ -24,7 +24,11 @@ export function useApp(instance: string, name: AppName, folder?: string) {
     app,
     error: error ?? acting.error,
     busy: acting.isPending,
-    act: mutate,
+    /** What somebody asks for is not undone by the start on first use. */
+    act: (act: AppAct, done?: () => void) => {
+      begun.current = true
+      mutate(act, { onSuccess: done })
+    },
     look: () => {
       acting.reset()
       void refetch()
