@@ -44,6 +44,7 @@ import {
   isSettingsSection,
   paths,
 } from './util/path-builder'
+import { isUsageKey, type UsageKey } from './util/usage'
 
 // The first page is Home.
 const LoginPage = firstPart(async () => ({ default: (await import('./pages/login')).LoginPage }))
@@ -273,6 +274,8 @@ interface AdminSearch extends SortSearch, FilterSearch {
   actor?: string
   act?: string
   days?: string
+  /** What usage is summed up by. */
+  by?: UsageKey
 }
 
 const admin = createRoute({
@@ -286,9 +289,10 @@ const admin = createRoute({
 const adminSection = createRoute({
   getParentRoute: () => admin,
   path: '/$section',
-  validateSearch: ({ sort, actor, act, days, ...rest }: Record<string, unknown>): AdminSearch => ({
+  validateSearch: ({ sort, actor, act, days, by, ...rest }: Record<string, unknown>): AdminSearch => ({
     ...readSort(sort),
     ...readFilter(rest),
+    ...(isUsageKey(by) && { by }),
     // A number is a name too, to whoever reads the address.
     ...((typeof actor === 'string' || typeof actor === 'number') && { actor: String(actor) }),
     ...(typeof act === 'string' && { act }),

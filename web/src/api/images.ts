@@ -5,7 +5,7 @@ import { type QueryClient, queryOptions } from '@tanstack/react-query'
 import { api, dataOf } from './client'
 import { readAgain, readAgainIfUnderWay } from './read-again'
 import { imagesQuery } from './site'
-import type { ChangeImage, Changes, Image, Recipe, SaveInstance } from './types'
+import type { CollectedImages, ChangeImage, Changes, Image, Recipe, SaveInstance } from './types'
 
 /** What a save would put into an image. Walking the files takes a while. */
 export function changesQuery(instance: string, exclude?: readonly string[]) {
@@ -78,4 +78,9 @@ function withUsers(image: Image, before: Image): Image {
 export function imageDeleted(cache: QueryClient, id: string) {
   cache.setQueryData(imagesQuery.queryKey, (list) => list?.filter((image) => image.saved?.id !== id))
   readAgainIfUnderWay(cache, { queryKey: imagesQuery.queryKey })
+}
+
+/** Removes what no image needs any more, or only looks what that would be. */
+export async function collectImages(dryRun: boolean): Promise<CollectedImages> {
+  return dataOf(await api.POST('/api/v1/images/collect', { body: { dry_run: dryRun } }))
 }

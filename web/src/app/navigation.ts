@@ -54,7 +54,7 @@ export function placesOf(me: Me): readonly Place[] {
 }
 
 /** What a leader can see of the administration; the gateway refuses the rest. */
-const FOR_LEADERS: readonly AdminSection[] = ['users', 'instances', 'jobs']
+const FOR_LEADERS: readonly AdminSection[] = ['users', 'instances', 'jobs', 'usage']
 
 export function adminSectionsOf({ role }: Me): readonly AdminSection[] {
   if (role === 'user') return []

@@ -10,6 +10,7 @@ import { siteQuery } from '../api/site'
 import { OfflineContext } from '../ui/offline'
 import { firstPart } from '../util/later'
 import { paths } from '../util/path-builder'
+import { Announcements } from './announcements'
 import { AppearanceMenu } from './appearance-menu'
 import { ConnectionBanner } from './connection-banner'
 import { LanguageSwitch } from './language-switch'
@@ -78,6 +79,7 @@ export function Shell() {
         </AppShell.Navbar>
         <AppShell.Main id={MAIN_ID} tabIndex={-1}>
           {ready && <ConnectionBanner />}
+          {ready && <Announcements />}
           {ready && (
             <Suspense fallback={<Loader className="after-a-moment" type="dots" aria-label={t('loading')} />}>
               <Outlet />

@@ -65,6 +65,7 @@ export const ADMIN_SECTIONS = [
   'instances',
   'jobs',
   'images',
+  'usage',
   'announcements',
   'audit',
   'health',

@@ -93,6 +93,14 @@ function Row({ announcement }: { announcement: Announcement }) {
           <Badge variant="light" tt="none" color="gray">
             {t(`announcements.${standing(announcement)}`)}
           </Badge>
+          {standing(announcement) === 'coming' && (
+            <Group gap={4}>
+              <Text size="xs" c="dimmed">
+                {t('announcements.from')}
+              </Text>
+              <TimeAgo at={announcement.starts_at} />
+            </Group>
+          )}
           {announcement.ends_at && (
             <Group gap={4}>
               <Text size="xs" c="dimmed">
@@ -132,13 +140,15 @@ interface Values {
   level: AddAnnouncement['level']
   chinese: string
   english: string
+  startsAt: string
   endsAt: string
 }
 
-function announcementFrom({ level, chinese, english, endsAt }: Values): AddAnnouncement {
+function announcementFrom({ level, chinese, english, startsAt, endsAt }: Values): AddAnnouncement {
   return {
     level,
     text: { chinese, english },
+    ...(startsAt !== '' && { starts_at: new Date(startsAt).toISOString() }),
     ...(endsAt !== '' && { ends_at: new Date(endsAt).toISOString() }),
   }
 }
@@ -147,7 +157,7 @@ function AddForm() {
   const { t } = useTranslation('admin')
   const cache = useQueryClient()
   const form = useForm<Values>({
-    initialValues: { level: 'info', chinese: '', english: '', endsAt: '' },
+    initialValues: { level: 'info', chinese: '', english: '', startsAt: '', endsAt: '' },
     validate: {
       chinese: (text, { english }) =>
         text.trim() === '' && english.trim() === '' ? t('announcements.text_needed') : null,
@@ -156,7 +166,7 @@ function AddForm() {
   const add = useMutation({
     mutationFn: (values: Values) => addAnnouncement(announcementFrom(values)),
     onSuccess: () => {
-      showDone(t('announcements.added'))
+      showDone(t(form.values.startsAt === '' ? 'announcements.added' : 'announcements.added_later'))
       form.reset()
     },
     onSettled: () => cache.invalidateQueries({ queryKey: ['announcements'] }),
@@ -190,6 +200,12 @@ function AddForm() {
               {...form.getInputProps('level')}
             />
           </Tooltip>
+          <TextInput
+            type="datetime-local"
+            label={t('announcements.starts')}
+            description={t('announcements.starts_help')}
+            {...form.getInputProps('startsAt')}
+          />
           <TextInput
             type="datetime-local"
             label={t('announcements.ends')}

@@ -5,9 +5,9 @@ import { useTranslation } from 'react-i18next'
 import { AuditList } from '../../app/audit-list'
 import { ACTS } from '../../app/audit-acts'
 import { useTyped } from '../../app/use-typed'
+import { daysAgo } from '../../util/days'
 
 const SINCE = ['1', '7', '30'] as const
-const DAY_MS = 86_400_000
 /** One below the other on a phone. */
 const FIELD = { base: '1 1 100%', xs: '0 1 auto' }
 
@@ -59,14 +59,7 @@ export function AuditSection() {
           </Button>
         )}
       </Group>
-      <AuditList whose="everyones" filter={{ actor, act, since: sinceOf(days) }} />
+      <AuditList whose="everyones" filter={{ actor, act, since: days && daysAgo(Number(days)) }} />
     </Stack>
   )
-}
-
-/** To the hour, so that the question stays the same while it is looked at. */
-function sinceOf(days: string | undefined): string | undefined {
-  if (days === undefined) return undefined
-  const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000
-  return new Date(hour - Number(days) * DAY_MS).toISOString()
 }

@@ -45,7 +45,9 @@ function Part({ part }: { part: HealthPart }) {
         </Text>
         {part.message && (
           <Text size="sm" className="breakable">
-            {word ? t(`health.note.${word}`, { defaultValue: part.message }) : part.message}
+            {word
+              ? t(`health.note.${word}`, { defaultValue: part.message })
+              : t('health.because', { message: part.message })}
           </Text>
         )}
         {!part.ok && (

@@ -8,6 +8,7 @@ import type { Image } from '../../api/types'
 import { LoadingRows } from '../../ui/loading'
 import { Section } from '../../ui/section'
 import { ImageRecords } from '../images'
+import { CollectSection } from './collect'
 
 /** What stands on the platform's list, and what users propose for it. */
 export function AllImagesSection() {
@@ -34,6 +35,7 @@ export function AllImagesSection() {
             )}
           </Section>
         ))}
+      <CollectSection />
     </Stack>
   )
 }

@@ -18,6 +18,7 @@ import { AllInstancesSection } from './instances'
 import { AllJobsSection } from './jobs'
 import { NodesSection } from './nodes'
 import { EffectiveSettingsSection } from './settings'
+import { UsageSection } from './usage'
 import { UsersSection } from './users'
 
 export function AdminPage({ section }: { section: AdminSection }) {
@@ -53,6 +54,8 @@ function SectionContent({ section }: { section: AdminSection }) {
       return <AllJobsSection />
     case 'images':
       return <AllImagesSection />
+    case 'usage':
+      return <UsageSection />
     case 'announcements':
       return <AnnouncementsSection />
     case 'audit':

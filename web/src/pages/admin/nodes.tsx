@@ -59,7 +59,7 @@ function NodeStanding({ node }: { node: Node }) {
     <Stack gap={4} align="flex-start">
       <StateBadge color="red" icon={IconAlert} label={t('nodes.unwell')} />
       <Text size="xs" c="dimmed" className="breakable">
-        {node.state.message}
+        {t('nodes.because', { message: node.state.message })}
       </Text>
     </Stack>
   )

@@ -132,9 +132,12 @@ function NodeCard({ node, several }: { node: ClusterNode; several: boolean }) {
         </Group>
       )}
       {node.state.state === 'unwell' && (
-        <Text size="sm" className="breakable">
-          {node.state.message}
-        </Text>
+        <Stack gap={4}>
+          <Text size="sm">{t('unwell_text')}</Text>
+          <Text size="sm" c="dimmed" className="breakable">
+            {t('because', { message: node.state.message })}
+          </Text>
+        </Stack>
       )}
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
         <Bar

@@ -3,7 +3,6 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
-import { Announcements } from '../../app/announcements'
 import { Trouble } from '../../app/trouble'
 import { instancesQuery } from '../../api/instances'
 import { jobsQuery } from '../../api/jobs'
@@ -38,7 +37,6 @@ export function HomePage() {
         <PageTitle tab={t('title')}>{t('hello', { name: me.name })}</PageTitle>
         <CreateButton />
       </Group>
-      <Announcements />
       {me.role === 'admin' && <SetupCard />}
       <NeedsMe me={me.name} />
       <FirstSteps />
