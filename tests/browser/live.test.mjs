@@ -42,7 +42,7 @@ test('every view is live', async () => {
       on.getByRole('row').filter({ hasText: 'patient' }))
     await shoot('queue')
     await shows('/admin/instances', (on) => on.getByRole('row').filter({ hasText: 'patient' }), () => act('DELETE', '/instances/patient'), (on) =>
-      on.getByText('No instance matches.'))
+      on.getByText('Nobody has an instance.'))
     await act('PUT', '/users/admin/quota', { limits: {} })
   })
 })

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 
-import { inBrowser, signIn, site } from './browser.mjs'
+import { ask, inBrowser, signIn, site } from './browser.mjs'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
@@ -15,29 +15,48 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 const INSTANCE = '/instances/look'
 const JOB = '/jobs/look'
 
+/** Addresses; with a name and what the browser remembers, where it is not the address alone that says what is shown. */
 const PAGES = [
+  '/login',
   '/',
   '/instances',
+  // Nothing that the filter lets through.
+  '/instances?find=nothing+such',
   '/instances/new',
   INSTANCE,
-  ...['terminal', 'ssh', 'ports', 'logs', 'metrics', 'events', 'spec'].map((tab) => `${INSTANCE}/${tab}`),
+  ...['lab', 'ide', 'terminal', 'tensorboard', 'desktop', 'ssh', 'ports', 'logs', 'metrics', 'events', 'spec'].map(
+    (tab) => `${INSTANCE}/${tab}`,
+  ),
   '/jobs',
   '/jobs/new',
   '/jobs/new?from=look',
+  ['/jobs/new', 'as text', { 'berth.job-mode': 'text' }],
+  ['/jobs/new', 'professional', { 'berth.professional': true }],
   JOB,
   ...['logs', 'metrics', 'events', 'file'].map((tab) => `${JOB}/${tab}`),
   '/queue',
   '/cluster',
   '/images',
   '/images?group=platform',
+  '/images?group=others',
   '/setup',
   '/help',
   ...['profile', 'appearance', 'ssh-keys', 'tokens', 'secrets', 'security', 'activity'].map(
     (section) => `/settings/${section}`,
   ),
-  ...['users', 'groups', 'nodes', 'instances', 'jobs', 'images', 'announcements', 'audit', 'health', 'settings'].map(
-    (section) => `/admin/${section}`,
-  ),
+  ...[
+    'users',
+    'groups',
+    'nodes',
+    'instances',
+    'jobs',
+    'images',
+    'usage',
+    'announcements',
+    'audit',
+    'health',
+    'settings',
+  ].map((section) => `/admin/${section}`),
   '/nowhere',
 ]
 
@@ -50,6 +69,15 @@ const EXTREMES = {
   narrow: { width: 360, height: 640 },
   wall: { width: 1920, height: 1080 },
 }
+
+/** Mantine keeps what it remembers as JSON. */
+const remember = (page, values) =>
+  page.evaluate((all) => {
+    for (const [key, value] of Object.entries(all)) localStorage.setItem(key, JSON.stringify(value))
+  }, values)
+
+const forget = (page, values) =>
+  page.evaluate((keys) => keys.forEach((key) => localStorage.removeItem(key)), Object.keys(values))
 
 /** What is wrong with a page. */
 async function look(page, path) {
@@ -72,6 +100,13 @@ async function look(page, path) {
 
 // Two browsers at a time: all of them one after the other take as long as everything else together.
 describe('every page', { concurrency: 2 }, () => {
+  before(async () => {
+    await inBrowser('pages-before', { locale: 'en-GB' }, async (page) => {
+      await signIn(page)
+      await ask(page, 'POST', '/announcements', { level: 'warning', text: { english: 'Power cut', chinese: '停电' } })
+    })
+  })
+
   for (const language of ['zh-CN', 'en']) {
     for (const scheme of ['light', 'dark']) {
       test(`${language}, ${scheme}`, async () => {
@@ -91,9 +126,12 @@ describe('every page', { concurrency: 2 }, () => {
             const sizes = { ...SIZES, ...(language === 'en' && scheme === 'light' && EXTREMES) }
             for (const [size, viewport] of Object.entries(sizes)) {
               await page.setViewportSize(viewport)
-              for (const path of PAGES) {
-                problems.push(...(await look(page, path)).map((problem) => `${size} ${problem}`))
-                await shoot(`${size}${path.replaceAll(/[/?=]/g, '-')}`)
+              for (const one of PAGES) {
+                const [path, name = '', remembered = {}] = [one].flat()
+                await remember(page, remembered)
+                problems.push(...(await look(page, path)).map((problem) => `${size} ${name} ${problem}`))
+                await shoot(`${size}${path.replaceAll(/[/?=+]/g, '-')}${name.replaceAll(' ', '-')}`)
+                await forget(page, remembered)
               }
             }
             assert.deepEqual(problems, [])

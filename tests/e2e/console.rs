@@ -91,8 +91,10 @@ async fn the_console_works_in_a_browser() {
 
 #[tokio::test]
 async fn every_page_is_sound_in_both_languages_and_themes() {
-    let world = World::start().await;
+    let registry = Registry::start().await;
+    let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
     create(&world, "look", tests::IMAGE).await;
+    world.berth(&["save", "look", "--wait"]).await.succeeded();
     let job = format!("berth: 1\nname: look\nimage: {}\ncommand: echo begun; sleep infinity\n", tests::IMAGE);
     world.berth_with(&["submit", "-"], job.as_bytes()).await.succeeded();
     walking_for(&world, "pages", LONG_WALK_LIMIT).await;
