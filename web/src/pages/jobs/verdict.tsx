@@ -1,4 +1,4 @@
-import { Stack, Text } from '@mantine/core'
+import { Alert, Stack, Text } from '@mantine/core'
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 
@@ -8,6 +8,7 @@ import { ApiError } from '../../api/client'
 import { dryRunQuery } from '../../api/jobs'
 import { noteText } from '../../api/job-notes'
 import type { DryRun, JobNote, SubmitJob } from '../../api/types'
+import { IconAlert } from '../../ui/icons'
 import { Notes } from './converted'
 import type { PlacedNote } from './fields'
 
@@ -46,10 +47,15 @@ export function usePlacedNotes(error: unknown): PlacedNote[] {
 
 /** An error about a job file, with every mistake that was found in it. */
 export function JobTrouble({ error, inForm = false }: { error: unknown; inForm?: boolean }) {
+  const { t } = useTranslation('jobs')
+  const notes = notesOf(error)
+  if (inForm && notes.length > 0) {
+    return <Alert color="red" role="status" icon={<IconAlert />} title={t('new.marked_mistakes')} />
+  }
   return (
     <Stack gap="xs">
       <Trouble error={error} />
-      {!inForm && <Notes notes={notesOf(error)} />}
+      <Notes notes={notes} />
     </Stack>
   )
 }
