@@ -33,6 +33,7 @@ export const ADMIN: Readonly<Record<AdminSection, string>> = {
   jobs: 'all jobs 全部任务 全部作业',
   images: 'all images registry 镜像管理',
   announcements: 'announcements rules 公告 通知 使用规则',
+  usage: 'usage gpu hours accounting 用量 统计 计费 机时',
   audit: 'audit log 操作日志 审计',
   health: 'health status 健康 状态 监控',
   settings: 'settings configuration 设置 配置',
