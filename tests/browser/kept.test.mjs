@@ -27,7 +27,7 @@ test('a failed job shows its last lines, and its task is opened from there', asy
     await row.getByRole('link').first().click()
     await page.getByText('A task of the job').waitFor()
     const remove = page.getByRole('button', { name: 'Delete', exact: true })
-    await remove.focus()
+    await remove.hover()
     await page.getByText('It is a task of a job: use its job.').waitFor()
     await shoot('4-task')
     await page.getByText('Its GPUs', { exact: true }).waitFor()
