@@ -27,11 +27,11 @@ impl App {
             self.store.image_room(QuotaOwner::Group(caller.user.group_id), None).await?,
         ];
         let user_uses = (
-            used(held.iter().filter(|one| one.user == user)),
+            self.used(held.iter().filter(|one| one.user == user)),
             asked(waiting.iter().filter(|work| work.user == user)),
         );
         let group_uses = (
-            used(held.iter().filter(|one| one.group == group)),
+            self.used(held.iter().filter(|one| one.group == group)),
             asked(waiting.iter().filter(|work| work.group == group)),
         );
         let named = |quota: Option<Allowance>| {
@@ -46,12 +46,32 @@ impl App {
         })
     }
 
+    fn used<'a>(&self, held: impl Iterator<Item = &'a Reservation>) -> QuotaUse {
+        let mut sum = QuotaUse::default();
+        let mut jobs = BTreeSet::new();
+        let mut milli = 0;
+        for one in held {
+            milli += one.held.cpus_milli;
+            sum.memory_bytes += one.held.memory_mib << 20;
+            for card in &one.held.cards {
+                add_cards(&mut sum, 1, self.card_model(card).as_deref());
+            }
+            match &one.job {
+                Some(job) => drop(jobs.insert(job.as_str())),
+                None => sum.instances += 1,
+            }
+        }
+        sum.jobs = jobs.len() as u64;
+        sum.cpus = cpus(milli);
+        sum
+    }
+
     /// Those that have limits.
     fn share_standings(&self, held: &[Reservation], waiting: &[Work], now: Timestamp) -> Vec<QuotaStanding> {
         let limited = self.config.shares.iter().filter(|share| share.limits() != Limits::default());
         let share = |share: &ShareSetting| {
             let uses = (
-                used(held.iter().filter(|one| one.share == share.name)),
+                self.used(held.iter().filter(|one| one.share == share.name)),
                 asked(waiting.iter().filter(|work| work.share.as_ref() == Some(&share.name))),
             );
             let mut allowance = Allowance { limits: share.limits(), raise: None };
@@ -77,25 +97,6 @@ fn with_images(mut standing: QuotaStanding, room: &ImageRoom) -> QuotaStanding {
     standing.limits.image_bytes = room.limit;
     standing.used.image_bytes = room.used;
     standing
-}
-
-fn used<'a>(held: impl Iterator<Item = &'a Reservation>) -> QuotaUse {
-    let mut sum = QuotaUse::default();
-    let mut jobs = BTreeSet::new();
-    let mut milli = 0;
-    for one in held {
-        milli += one.held.cpus_milli;
-        sum.memory_bytes += one.held.memory_mib << 20;
-        let cards = one.held.cards.len() as u64;
-        add_cards(&mut sum, cards, one.held.model.as_deref());
-        match &one.job {
-            Some(job) => drop(jobs.insert(job.as_str())),
-            None => sum.instances += 1,
-        }
-    }
-    sum.jobs = jobs.len() as u64;
-    sum.cpus = cpus(milli);
-    sum
 }
 
 fn asked<'a>(waiting: impl Iterator<Item = &'a Work>) -> QuotaUse {
