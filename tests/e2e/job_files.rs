@@ -193,11 +193,11 @@ pools = ["dgx"]
 [gateway.aliases.registries]
 "registry.example.org:5000" = "localhost"
 "#;
+    let names = IMAGES.map(|image| format!("localhost/{image}"));
+    names.iter().for_each(|name| drop(engine::docker(&["tag", IMAGE, name])));
     let directory = tempfile::tempdir().or_fail("make a directory");
     let nvml = Some(nvml::library(directory.path()));
     let world = World::start_with(Setup { config: config.to_owned(), nvml, ..Setup::default() }).await;
-    let names = IMAGES.map(|image| format!("localhost/{image}"));
-    names.iter().for_each(|name| drop(engine::docker(&["tag", IMAGE, name])));
     put(&world, "gdata/imagenet/classes", "1000\n");
     let script = "import os, sys\n\
                   cards = os.environ['NVIDIA_VISIBLE_DEVICES'].split(',')\n\

@@ -20,17 +20,6 @@ async fn an_instance_is_sampled_and_what_it_held_is_summed_up() {
     // The first of that model is the fifth of all, which is busy for 40 % of the time.
     assert_eq!((sample.gpu_busy, sample.gpu_memory_bytes), (Some(40.0), Some(1 << 30)));
 
-    let submit = ["submit", "--name", "batch", "-m", "128M", "--", "sleep", "600"];
-    world.berth(&submit).await.succeeded();
-    let of_job = wait_until("a job is sampled too", LIMIT, async || {
-        let samples = world.client().job_samples("batch", None, None).await;
-        // Before it has begun there is no task to ask of.
-        samples.unwrap_or_default().pop()
-    })
-    .await;
-    assert!(of_job.memory_bytes > 0 && of_job.gpu_busy.is_none(), "{of_job:?}");
-    world.berth(&["rm", "batch", "--wait"]).await.succeeded();
-
     world.berth(&["stop", "train", "--wait"]).await.succeeded();
     let usage = async || -> Vec<Usage> { world.client().usage(true, None, None).await.or_fail("sum up") };
     let [held] = &usage().await[..] else { panic!("{:?}", usage().await) };
@@ -41,4 +30,14 @@ async fn an_instance_is_sampled_and_what_it_held_is_summed_up() {
     assert!(printed.contains(nvml::MODELS[1]), "{printed}");
     let stranger = world.person("bob").await.usage(true, None, None).await;
     assert_eq!(stranger.err().and_then(|error| error.code()), Some(gateway_api::Code::Forbidden));
+
+    let submit = ["submit", "--name", "batch", "-m", "128M", "--", "sleep", "600"];
+    world.berth(&submit).await.succeeded();
+    let of_job = wait_until("a job is sampled too", LIMIT, async || {
+        let samples = world.client().job_samples("batch", None, None).await;
+        // Before it has begun there is no task to ask of.
+        samples.unwrap_or_default().pop()
+    })
+    .await;
+    assert!(of_job.memory_bytes > 0 && of_job.gpu_busy.is_none(), "{of_job:?}");
 }
