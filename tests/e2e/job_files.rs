@@ -5,13 +5,13 @@ use gateway_api::{
     client::ClientError,
     job::{EndCause, SubmitJob},
 };
-use tests::{IMAGE, OrFail as _, Setup, World, engine, nvml};
+use tests::{IMAGE, OrFail as _, Setup, World};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
 
-use super::jobs::{home, over, run, submit, until_running, v1};
+use super::jobs::{home, run, v1};
 
 /// A file below the user's home.
 fn put(world: &World, file: &str, text: &str) {
@@ -168,72 +168,6 @@ async fn old_paths_and_registries_work_in_files_and_commands() {
     }
     let (_, said) = world.berth(&["convert", "/nowhere"]).await.ended(1);
     assert!(said.contains("`/nowhere` cannot be read"), "{said}");
-}
-
-/// The files that users of older platforms have, as they are but for sizes that this machine does not have.
-#[tokio::test]
-async fn files_of_older_platforms_run_with_the_sites_aliases() {
-    const IMAGES: [&str; 3] =
-        ["user-images/deepo:v2.0", "pytorch/pytorch:1.9-cuda11.1", "lab/pytorch:1.9-py3.8-cuda11.1"];
-    let file = |name: &str, smaller: &[(&str, &str)]| {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../gateway/jobfile/tests/files");
-        let text = std::fs::read_to_string(folder.join(name)).or_fail("read a file");
-        smaller.iter().fold(text, |text, (large, small)| {
-            assert!(text.contains(large), "{name}: {large}");
-            text.replace(large, small)
-        })
-    };
-    let config = r#"
-[gateway.jobs]
-pools = ["dgx"]
-[gateway.aliases.paths]
-"/gdata" = "home/gdata"
-"/home/cluster/pai-hdd/alice" = "home"
-"/home/cluster/datasets" = "home/gdata"
-[gateway.aliases.registries]
-"registry.example.org:5000" = "localhost"
-"#;
-    let names = IMAGES.map(|image| format!("localhost/{image}"));
-    names.iter().for_each(|name| drop(engine::docker(&["tag", IMAGE, name])));
-    let directory = tempfile::tempdir().or_fail("make a directory");
-    let nvml = Some(nvml::library(directory.path()));
-    let world = World::start_with(Setup { config: config.to_owned(), nvml, ..Setup::default() }).await;
-    put(&world, "gdata/imagenet/classes", "1000\n");
-    let script = "import os, sys\n\
-                  cards = os.environ['NVIDIA_VISIBLE_DEVICES'].split(',')\n\
-                  print(sys.argv[-1], os.listdir(sys.argv[-1]), os.environ['EPOCHS'], len(cards))\n";
-    put(&world, "examples/imagenet/main.py", script);
-
-    let hello = submit(&world, file("hello-world.json", &[])).await;
-    let smaller = [("\"cpuNumber\": 16", "\"cpuNumber\": 1"), ("65536", "512"), ("8192", "128")];
-    let imagenet = run(&world, file("imagenet-4gpu.json", &smaller)).await;
-    let smaller =
-        [("worker_cpu=4", "worker_cpu=1"), ("worker_memory=16", "worker_memory=1"), ("8Gi", "64Mi")];
-    let params = run(&world, file("sample_job.params", &smaller)).await;
-    let shell = submit(&world, file("shell.yaml", &[("shm_size: 8G", "shm_size: 64M")])).await;
-    let shell = until_running(&world, &shell.name).await;
-    assert_eq!((params.tasks.len(), shell.tasks[0].cards.len()), (2, 2));
-    let there = [
-        "exec",
-        &shell.tasks[0].name,
-        "--",
-        "cat",
-        "home/gdata/imagenet/classes",
-        "datasets/imagenet/classes",
-    ];
-    assert_eq!(world.berth(&there).await.succeeded(), "1000\n1000\n");
-
-    let hello = over(&world, &hello).await;
-    for (job, expected) in [
-        (&hello, "Hello, GPU cluster!"),
-        (&imagenet, "/gdata/imagenet ['classes'] 90 4"),
-        (&params, "hello world\nTrue"),
-    ] {
-        let logs = world.berth(&["logs", &job.name]).await.succeeded();
-        assert_eq!(job.status, Status::Succeeded, "{job:?}\n{logs}");
-        assert!(logs.contains(expected), "{logs}");
-    }
-    names.iter().for_each(|name| drop(engine::docker(&["rmi", name])));
 }
 
 #[tokio::test]
