@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 
-import { inBrowser, signIn, site } from './browser.mjs'
+import { asProgram, inBrowser, signIn, site } from './browser.mjs'
 
 const OWN_PASSWORD = 'four unrelated words here'
 
@@ -82,10 +82,8 @@ test('a new user is told the news, agrees to the rules and makes a key', async (
     await token.getByRole('button', { name: 'Make', exact: true }).click()
     await token.getByText('Your token, shown this once').waitFor()
     const made = await secret(token)
-    // Programs do not find `berth.localhost`, as browsers do.
-    const api = site.url.replace('//berth.localhost', '//localhost')
-    const me = await fetch(`${api}/api/v1/me`, { headers: { authorization: `Bearer ${made}` } })
-    assert.equal((await me.json()).name, 'carol')
+    const me = await asProgram(made)('GET', '/me')
+    assert.equal(me.name, 'carol')
     await token.getByRole('button', { name: 'I have saved it' }).click()
 
     await page.keyboard.press('Control+k')

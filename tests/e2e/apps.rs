@@ -4,10 +4,9 @@
 use futures_util::{SinkExt as _, StreamExt as _};
 use gateway_api::{AppName, app::OpenApp, client::Client, people::AddUser, session::ChangePassword};
 use serde_json::Value;
-use tests::{IMAGE, LIMIT, OrFail as _, World, wait_until, web_socket};
+use tests::{IMAGE, LIMIT, OrFail as _, Setup, Stream, World, wait_until, web_socket};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
     time::timeout,
 };
 use tokio_tungstenite::tungstenite::Message;
@@ -21,12 +20,14 @@ const LOOK_EACH: u64 = 1 << 26;
 /// A browser that knows one app.
 struct Browser<'a> {
     world: &'a World,
+    /// `http` or `https`.
+    scheme: String,
     host: String,
     cookie: String,
 }
 
 /// Makes an instance `web` whose app says who it belongs to.
-async fn create(client: &Client, who: &str) {
+pub(crate) async fn create(client: &Client, who: &str) {
     let command = ["python3", "-u", "-c", RECORDER, who].map(str::to_owned).to_vec();
     let wanted = gateway_api::CreateInstance {
         name: "web".to_owned(),
@@ -59,9 +60,10 @@ impl<'a> Browser<'a> {
     /// Opens the app with a one-time address, as `berth open` does.
     async fn open(world: &'a World, client: &Client) -> Self {
         let opened = client.open_app("web", port(), &OpenApp::default()).await.or_fail("open the app");
-        let rest = opened.url.strip_prefix("http://").or_fail("read the address");
+        let (scheme, rest) = opened.url.split_once("://").or_fail("read the address");
         let (host, path) = rest.split_once('/').or_fail("read the address");
-        let mut browser = Self { world, host: host.to_owned(), cookie: String::new() };
+        let (scheme, host) = (scheme.to_owned(), host.to_owned());
+        let mut browser = Self { world, scheme, host, cookie: String::new() };
         let answer = browser.get(&format!("/{path}"), "").await;
         assert!(answer.starts_with("HTTP/1.1 303 "), "{answer}");
         let set =
@@ -74,9 +76,14 @@ impl<'a> Browser<'a> {
         browser
     }
 
-    async fn connect(&self) -> TcpStream {
-        let address = self.world.console().replace("http://localhost", "127.0.0.1");
-        TcpStream::connect(address).await.or_fail("connect to the gateway")
+    /// A browser at the same address, with another cookie.
+    fn with<'b>(&self, world: &'b World, cookie: &str) -> Browser<'b> {
+        let (scheme, host) = (self.scheme.clone(), self.host.clone());
+        Browser { world, scheme, host, cookie: cookie.to_owned() }
+    }
+
+    async fn connect(&self) -> Box<dyn Stream> {
+        self.world.connect().await
     }
 
     /// A request that ends the connection; the whole answer.
@@ -125,10 +132,26 @@ impl<'a> Browser<'a> {
         most
     }
 
+    /// A request by HTTP/2, as `curl` makes it; the head of the answer and its body, or nothing where it is no JSON.
+    async fn by_http2(&self, arguments: &[&str], path: &str) -> (String, Value) {
+        let Self { world, host, cookie, .. } = self;
+        let (_, port) = host.split_once(':').or_fail("find the port");
+        let certificate = world.data().join("keys/self-signed.pem");
+        let mut curl = tokio::process::Command::new("curl");
+        curl.args(["-sSi", "--http2", "--path-as-is", "--max-time", "60", "--cacert"]).arg(certificate);
+        curl.args(["--connect-to", &format!("{host}:127.0.0.1:{port}"), "-H", "User-Agent:"]);
+        curl.args(["-H", &format!("Cookie: {cookie}")]).args(arguments);
+        let output = curl.arg(format!("https://{host}{path}")).output().await.or_fail("start curl");
+        let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{answer}{}", String::from_utf8_lossy(&output.stderr));
+        let (head, body) = answer.split_once("\r\n\r\n").or_fail("find a body");
+        (head.to_owned(), serde_json::from_str(body).unwrap_or_default())
+    }
+
     fn handshake(&self, path: &str) -> String {
-        let Self { host, cookie, .. } = self;
+        let Self { scheme, host, cookie, .. } = self;
         format!(
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nCookie: {cookie}; own=1\r\n\
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: {scheme}://{host}\r\nCookie: {cookie}; own=1\r\n\
              X-Forwarded-For: 10.9.8.7\r\nX-Berth-User: root\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
              Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n\r\n"
@@ -209,8 +232,7 @@ async fn two_users_each_have_their_own_apps_and_neither_the_others() {
     assert!(!head.contains("berth") && !head.contains("10.9.8.7"), "{head}");
 
     // Neither reaches the other's, whatever they bring along.
-    let thief = Browser { world: &world, host: admins.host.clone(), cookie: bobs.cookie.clone() };
-    let nobody = Browser { world: &world, host: admins.host.clone(), cookie: String::new() };
+    let (thief, nobody) = (admins.with(&world, &bobs.cookie), admins.with(&world, ""));
     for (who, headers) in [
         (&thief, String::new()),
         (&thief, format!("Authorization: Bearer {}\r\n", world.token())),
@@ -231,10 +253,10 @@ async fn two_users_each_have_their_own_apps_and_neither_the_others() {
     assert!(bob.open_app(admins_id.as_str(), port(), &OpenApp::default()).await.is_err());
 
     // The cookie outlives the gateway.
-    let (host, cookie) = (admins.host.clone(), admins.cookie.clone());
+    let Browser { scheme, host, cookie, .. } = admins;
     world.kill_gateway();
     world.start_gateway().await;
-    let again = Browser { world: &world, host, cookie };
+    let again = Browser { world: &world, scheme, host, cookie };
     wait_until("the app answers again", LIMIT, async || {
         again.get("/", "").await.starts_with("HTTP/1.1 200").then_some(())
     })
@@ -336,7 +358,50 @@ async fn the_verdict_on_every_websocket_case_is_the_apps_own() {
     let world = World::start().await;
     let client = world.client();
     create(&client, "admin").await;
+    verdicts(&Browser::open(&world, &client).await).await;
+}
+
+#[tokio::test]
+async fn where_the_site_has_a_domain_and_tls_apps_are_the_same() {
+    let world = World::start_with(Setup { secured: true, ..Setup::default() }).await;
+    let client = world.client();
+    create(&client, "admin").await;
     let browser = Browser::open(&world, &client).await;
+    assert!(browser.host.starts_with("9000--web--admin.apps."), "{}", browser.host);
+
+    // By HTTP/2, which browsers choose.
+    let (get, seen) = browser.by_http2(&[], "/a%2Fb//c?d=%00").await;
+    assert!(get.starts_with("HTTP/2 200"), "{get}");
+    assert_eq!(
+        recorded(seen["head"].as_str().or_fail("read")),
+        [
+            "GET /a%2Fb//c?d=%00 HTTP/1.1".to_owned(),
+            "accept: */*".to_owned(),
+            format!("host: {}", browser.host),
+            "x-forwarded-for: 127.0.0.1".to_owned(),
+            format!("x-forwarded-host: {}", browser.host),
+            "x-forwarded-proto: https".to_owned(),
+        ]
+    );
+    let sent = tempfile::NamedTempFile::new().or_fail("make a file");
+    std::fs::write(sent.path(), vec![7; 3 << 20]).or_fail("fill a file");
+    let data = format!("@{}", sent.path().display());
+    let own = format!("Origin: https://{}", browser.host);
+    let (post, seen) = browser.by_http2(&["-H", &own, "--data-binary", &data], "/").await;
+    assert!(post.starts_with("HTTP/2 200"), "{post}");
+    assert_eq!(seen["received"], 3 << 20);
+    let other = format!("Origin: https://9000--web--bob.{}", browser.host.split_once('.').or_fail("split").1);
+    let (refused, _) = browser.by_http2(&["-H", &other, "--data-binary", &data], "/").await;
+    assert!(refused.starts_with("HTTP/2 403"), "{refused}");
+    let (stranger, _) = browser.with(&world, "").by_http2(&[], "/").await;
+    assert!(stranger.starts_with("HTTP/2 401"), "{stranger}");
+
+    verdicts(&browser).await;
+}
+
+/// Asks the app for each case directly and as a browser, and compares what it says.
+async fn verdicts(browser: &Browser<'_>) {
+    let world = browser.world;
     let url = format!("{}/api/v1/instances/web/ports/{PORT}", world.console());
     let bearer = format!("Bearer {}", world.token());
     for (what, frames) in cases() {
@@ -359,8 +424,7 @@ async fn the_verdict_on_every_websocket_case_is_the_apps_own() {
         timeout(LIMIT, read).await.or_fail(format!("{what}: an end"));
 
         // As a browser.
-        let stream = browser.connect().await;
-        let (mut reads, mut writes) = stream.into_split();
+        let (mut reads, mut writes) = tokio::io::split(browser.connect().await);
         let mut through = Vec::new();
         let send = async {
             writes.write_all(browser.handshake("/").as_bytes()).await.or_fail("ask");

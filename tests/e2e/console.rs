@@ -47,8 +47,8 @@ fn walking_for(world: &World, name: &str, limit: Duration) -> impl Future<Output
     let mut node = tokio::process::Command::new("node");
     node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
         .arg(folder.join(format!("{name}.test.mjs")))
-        // The name that browsers are led to.
-        .env("URL", world.console().replacen("localhost", "berth.localhost", 1))
+        .env("URL", world.url())
+        .env("API", format!("{}/api/v1", world.console()))
         .env("PASSWORD", world.password())
         .env("SCREENSHOTS", screenshots())
         .env("SIGNALS", world.data())
@@ -196,6 +196,14 @@ async fn a_cell_runs_in_jupyterlab() {
     create(&world, "notes", LAB).await;
     walk(&world, "lab").await;
     assert_eq!(run(&world, "notes", &["cat", "/userhome/where-the-terminal-is"]).await, "/userhome\n");
+}
+
+#[tokio::test]
+async fn where_the_site_has_a_domain_and_tls_a_browser_is_at_home() {
+    let world = World::start_with(Setup { secured: true, ..Setup::default() }).await;
+    crate::apps::create(&world.client(), "admin").await;
+    create(&world, "notes", LAB).await;
+    walk(&world, "secured").await;
 }
 
 #[tokio::test]

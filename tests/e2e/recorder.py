@@ -5,6 +5,14 @@ The WebSocket side is strict, so that the verdict on each case of the tests is t
 import base64, hashlib, json, socket, struct, sys, threading
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+# A page that says what came back by WebSocket.
+PAGE = b"""<!doctype html><title>echo</title><p id=said></p><script>
+const socket = new WebSocket(location.origin.replace("http", "ws") + "/echo")
+socket.onopen = () => socket.send("an echo")
+socket.onmessage = ({ data }) => { document.getElementById("said").textContent = data }
+</script>"""
+# The first lines of all requests but those for this list.
+SEEN = []
 
 
 def exactly(stream, count):
@@ -112,6 +120,8 @@ def serve(stream):
                 name, value = line.split(b":", 1)
                 fields[name.strip().lower()] = value.strip()
             path = lines[0].split(b" ")[1]
+            if path != b"/seen":
+                SEEN.append(lines[0].decode("latin-1"))
             if fields.get(b"upgrade", b"").lower() == b"websocket":
                 accept = base64.b64encode(hashlib.sha1(fields[b"sec-websocket-key"] + GUID).digest())
                 stream.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -143,6 +153,12 @@ def serve(stream):
                     count = min(size, len(piece))
                     stream.sendall(piece[:count])
                     size -= count
+                continue
+            if path in (b"/page", b"/seen"):
+                page = path == b"/page"
+                text = PAGE if page else json.dumps(SEEN).encode()
+                kind = b"text/html" if page else b"application/json"
+                stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n" % (kind, len(text)) + text)
                 continue
             text = json.dumps({"who": sys.argv[1], "head": head.decode("latin-1"), "body": len(body), "received": received}).encode()
             stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text) + text)

@@ -18,6 +18,7 @@ mod prepared;
 mod program;
 mod registry;
 mod screen;
+mod secured;
 mod small_disk;
 mod ssh;
 mod wait;
@@ -32,6 +33,7 @@ pub use self::{
     program::Program,
     registry::{Fault, Faults, Registry},
     screen::Screen,
+    secured::Stream,
     small_disk::SmallDisk,
     ssh::{Laptop, Talk, scripts},
     wait::{LIMIT, wait_until, wait_until_agreed},

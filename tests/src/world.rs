@@ -11,12 +11,13 @@ use std::{
 
 use gateway_api::{client::Client, people::AddUser, session::ChangePassword};
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt as _;
+use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use crate::{
     LIMIT, OrFail as _, Program,
     engine::{self, EngineView},
     http_client,
+    secured::{Secured, Stream},
     small_disk::SmallDisk,
     wait_until, wait_until_agreed,
 };
@@ -44,6 +45,7 @@ pub struct World {
     others: BTreeMap<String, Option<Program>>,
     gateway: Option<Program>,
     console: String,
+    secured: Option<Secured>,
     ssh_port: u16,
     password: String,
     token: Option<String>,
@@ -64,6 +66,8 @@ pub struct Setup {
     pub disk_bytes: Option<u64>,
     /// Clusters beside the first one, which the configuration has to name too.
     pub clusters: Vec<&'static str>,
+    /// The site has a domain and TLS, as when it is deployed.
+    pub secured: bool,
 }
 
 /// A program that has ended.
@@ -95,6 +99,13 @@ impl World {
             }
         };
         let mut config = setup.config;
+        let secured = if setup.secured {
+            let secured = Secured::open(data.join("keys/self-signed.pem")).await;
+            config.push_str(&secured.config());
+            Some(secured)
+        } else {
+            None
+        };
         if let Some(socket) = &setup.engine {
             let docker = format!("[envd]\ndocker = \"{}\"\n", socket.display());
             // A table stands there once.
@@ -119,6 +130,7 @@ impl World {
             others: BTreeMap::new(),
             gateway: None,
             console: String::new(),
+            secured,
             ssh_port: 0,
             password: String::new(),
             token: None,
@@ -178,9 +190,10 @@ impl World {
     pub async fn start_gateway(&mut self) {
         assert!(self.gateway.is_none(), "the gateway runs already");
         let first = self.console.is_empty();
-        let address = match self.console.rsplit_once(':') {
-            Some((_, port)) => format!("127.0.0.1:{port}"),
-            None => ANY_PORT.to_owned(),
+        let address = match (&self.secured, self.console.rsplit_once(':')) {
+            (Some(secured), _) => format!("127.0.0.1:{}", secured.port),
+            (None, Some((_, port))) => format!("127.0.0.1:{port}"),
+            (None, None) => ANY_PORT.to_owned(),
         };
         let mut command = self.program("gateway");
         command.env("BERTH_HTTP", address);
@@ -193,7 +206,8 @@ impl World {
             value(&printed, last).is_some().then_some(printed)
         })
         .await;
-        self.console = value(&printed, "Console").or_fail("find the console's address");
+        let console = value(&printed, "Console").or_fail("find the console's address");
+        self.console = self.secured.as_ref().map_or(console, |secured| secured.plain.clone());
         let ssh = value(&printed, "SSH").or_fail("find the port of SSH");
         self.ssh_port = ssh.trim_start_matches("port ").parse().or_fail("read the port of SSH");
         if first {
@@ -338,6 +352,22 @@ impl World {
     /// Where the console and the API are, such as `http://localhost:40123`.
     pub fn console(&self) -> &str {
         &self.console
+    }
+
+    /// The address that a person types into a browser.
+    pub fn url(&self) -> String {
+        // On one's own machine: the name that browsers are led to.
+        let local = || self.console.replacen("localhost", "berth.localhost", 1);
+        self.secured.as_ref().map_or_else(local, Secured::url)
+    }
+
+    /// A connection to the site as a browser's, with TLS where it has TLS.
+    pub async fn connect(&self) -> Box<dyn Stream> {
+        if let Some(secured) = &self.secured {
+            return Box::new(secured.connect().await.or_fail("connect to the gateway by TLS"));
+        }
+        let address = self.console.replace("http://localhost", "127.0.0.1");
+        Box::new(TcpStream::connect(address).await.or_fail("connect to the gateway"))
     }
 
     /// Where SSH listens on 127.0.0.1.
