@@ -99,6 +99,35 @@ async fn who_is_not_known_is_told_nothing_and_written_down() {
     is_unharmed(&world, &laptop).await;
 }
 
+/// Whoever guesses is held up, also with what is right at last; the owner's key opens all the while.
+#[tokio::test]
+async fn guesses_are_limited_and_keep_no_owner_out() {
+    /// More than may be wrong in a minute.
+    const GUESSES: usize = 11;
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    let stranger = Laptop::new(&world).await;
+    let (alice, password) = world.person_and_password("alice").await;
+    let mut theirs = Laptop::new(&world).await;
+    theirs.user = "alice".to_owned();
+    theirs.register_with(&alice, "key").await;
+    make(&alice, &tests::wanted("web")).await;
+
+    assert_eq!(stranger.ssh_password("alice+web", &password, &[], &["echo in"]).await.succeeded(), "in\n");
+    for number in 0..GUESSES {
+        stranger.ssh_password("alice+web", &format!("guess {number}"), &[], &["true"]).await.ended(255);
+    }
+    let (_, said) = stranger.ssh_password("alice+web", &password, &[], &["echo in"]).await.ended(255);
+    assert!(said.contains("Permission denied"), "{said}");
+    // By whichever door: it is one limit.
+    let api = Client::new(world.console(), None).or_fail("make a client");
+    let refused = api.sign_in("alice", &password).await.err().or_fail("be refused");
+    assert!(refused.to_string().contains("too many attempts"), "{refused}");
+
+    assert_eq!(theirs.ssh("web", &["echo in"]).await.succeeded(), "in\n");
+    is_unharmed(&world, &laptop).await;
+}
+
 /// Identity is what the last successful method proved, and nothing of an earlier name counts for a later one.
 #[tokio::test]
 async fn a_change_of_name_forgets_everything() {
