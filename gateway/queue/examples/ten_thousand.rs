@@ -76,6 +76,7 @@ fn situation() -> Situation {
     let waiting = (0..WAITING).map(|number| Work {
         id: format!("work-{number:05}"),
         kind: if number.is_multiple_of(4) { Kind::Instance } else { Kind::Job },
+        pool_kind: if number.is_multiple_of(4) { Kind::Instance } else { Kind::Job },
         user: format!("user-{}", next(50)),
         group: format!("group-{}", next(10)),
         share: None,
