@@ -207,6 +207,16 @@ async fn where_the_site_has_a_domain_and_tls_a_browser_is_at_home() {
 }
 
 #[tokio::test]
+async fn a_page_that_means_harm_reaches_nothing() {
+    let world = World::start_with(Setup { secured: true, ..Setup::default() }).await;
+    let (mallory, password) = world.person_and_password("mallory").await;
+    std::fs::write(world.data().join("mallory"), password).or_fail("tell the walk");
+    let admin = world.client();
+    tokio::join!(crate::apps::create(&admin, "admin"), crate::apps::create(&mallory, "mallory"));
+    walk(&world, "hostile").await;
+}
+
+#[tokio::test]
 async fn jupyterlab_is_installed_by_one_button() {
     // Where the machine reaches package indexes through certificates of its own, instances need them too.
     let config = "[envd]\ninstance_ca = '/etc/ssl/certs/ca-certificates.crt'\n".to_owned();

@@ -95,5 +95,8 @@ pub(super) async fn number(State(app): State<Arc<App>>, mut request: Request, ne
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    // Apps of one's own site may be below the same domain, and the session's cookie goes along there.
+    let unframed = HeaderValue::from_static("frame-ancestors 'none'");
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(unframed);
     response
 }
