@@ -17,7 +17,7 @@ use std::{
     convert::Infallible,
     fmt,
     net::{Ipv4Addr, TcpListener},
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     rc::Rc,
     time::Duration,
@@ -35,6 +35,7 @@ use self::{
 };
 use crate::{
     Agent,
+    account::Account,
     children::Ended,
     environment::{StartError, Surroundings},
     link::Refused,
@@ -216,12 +217,15 @@ fn surroundings(agent: &Agent, mut extra: BTreeMap<String, String>) -> Result<Su
     if !["LANG", "LC_ALL", "LC_CTYPE"].iter().any(|name| agent.spec.env.contains_key(*name)) {
         extra.insert("LANG".to_owned(), "C.UTF-8".to_owned());
     }
+    // Small images may have none, and only root can make it.
+    make_for_all(Path::new("/tmp"));
     let around = agent.surroundings(&extra)?;
     let account = &around.account;
-    if account.uid == 0 || around.home_directory() != Path::new("/") {
+    let home = around.home_directory();
+    if account.uid == 0 || (home != Path::new("/") && is_writable(&home, account)) {
         return Ok(around);
     }
-    // A user whom the image does not know, or knows without a home.
+    // A user whom the image does not know, or knows without a home, or whose `HOME` is root's.
     let home = format!("/tmp/home-{}", account.uid);
     let made = std::fs::DirBuilder::new().mode(0o700).create(&home);
     if made.is_ok() {
@@ -229,6 +233,27 @@ fn surroundings(agent: &Agent, mut extra: BTreeMap<String, String>) -> Result<Su
     }
     extra.insert("HOME".to_owned(), home);
     agent.surroundings(&extra)
+}
+
+/// Makes a directory, unless it is there, in which everybody may have files of their own.
+fn make_for_all(directory: &Path) {
+    if std::fs::create_dir(directory).is_ok() {
+        let _as_it_is = std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o1777));
+    }
+}
+
+/// Whether somebody can put files into a directory, as far as its mode says.
+fn is_writable(directory: &Path, account: &Account) -> bool {
+    let Ok(found) = std::fs::metadata(directory) else { return false };
+    let shift = if found.uid() == account.uid {
+        6
+    } else if account.groups.contains(&found.gid()) || found.gid() == account.gid {
+        3
+    } else {
+        0
+    };
+    // To write and to search.
+    (found.mode() >> shift) & 0o3 == 0o3
 }
 
 /// One that nobody listens on now.
@@ -241,9 +266,7 @@ fn free_port() -> std::io::Result<u16> {
 fn free_display(tmp: &Path) -> u32 {
     let sockets = tmp.join(".X11-unix");
     // Only root can make it as servers want it to be.
-    if std::fs::create_dir(&sockets).is_ok() {
-        let _as_it_is = std::fs::set_permissions(&sockets, std::fs::Permissions::from_mode(0o1777));
-    }
+    make_for_all(&sockets);
     let is_free = |display: &u32| {
         let (lock, socket) = (tmp.join(format!(".X{display}-lock")), sockets.join(format!("X{display}")));
         let pid = std::fs::read_to_string(&lock).ok().and_then(|text| text.trim().parse::<u32>().ok());

@@ -86,11 +86,12 @@ pub(crate) struct Place<'a> {
 }
 
 pub(crate) fn find(kind: Kind, around: &Surroundings) -> Found {
-    find_with(kind, around, &Path::new(TOOLS).join(CURRENT), Path::new(INSTALLED))
+    let look = |name: &str| program::find(name, &places(around), Path::new("/")).ok();
+    find_with(kind, look, &Path::new(TOOLS).join(CURRENT), Path::new(INSTALLED))
 }
 
-fn find_with(kind: Kind, around: &Surroundings, tools: &Path, installed: &Path) -> Found {
-    let look = |name: &str| program::find(name, &places(around), Path::new("/")).ok();
+/// `look` finds a program of the image's own.
+fn find_with(kind: Kind, look: impl Fn(&str) -> Option<PathBuf>, tools: &Path, installed: &Path) -> Found {
     let of_image = |program, way| Found::Here(Recipe { program, source: AppSource::Image, way });
     match kind {
         Kind::Lab => {
@@ -252,6 +253,62 @@ impl Recipe {
             Way::Ide | Way::IdeOfTools { .. } => Speaks::Http("/".to_owned()),
             Way::TensorBoard => Speaks::Http(prefix.to_owned()),
             Way::Desktop { .. } => Speaks::Vnc,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which one is taken, in an image with these programs: `image`, `installed`, `tools`, `installable`, or why none.
+    fn taken(kind: Kind, of_image: &[&str], installed: &Path, tools: &Path) -> String {
+        let look = |name: &str| of_image.contains(&name).then(|| Path::new("/usr/bin").join(name));
+        match find_with(kind, look, tools, installed) {
+            Found::Here(Recipe { program, source, .. }) => {
+                let place = match source {
+                    AppSource::Image => Path::new("/usr/bin"),
+                    AppSource::Installed => installed,
+                    AppSource::Tools => tools,
+                };
+                assert!(program.starts_with(place), "{source:?}: {}", program.display());
+                format!("{source:?}").to_lowercase()
+            }
+            Found::Installable(_) => "installable".to_owned(),
+            Found::Absent(problem) => problem.code,
+        }
+    }
+
+    fn put(folder: &Path, files: &[&str]) {
+        for file in files {
+            let path = folder.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+    }
+
+    #[test]
+    fn an_image_that_ships_a_tool_uses_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let (none, half) = (folder.path().join("none"), folder.path().join("half"));
+        let (installed, tools) = (folder.path().join("installed"), folder.path().join("tools"));
+        put(&installed, &["bin/jupyter-lab", COMPLETE]);
+        put(&half, &["bin/jupyter-lab", "bin/node"]);
+        put(&tools, &["bin/node", "code-server/out/node/entry.js"]);
+        for (kind, of_image, installed, tools, expected) in [
+            (Kind::Lab, &["jupyter-lab", "python3"][..], &installed, &tools, "image"),
+            (Kind::Lab, &["python3"], &installed, &tools, "installed"),
+            (Kind::Lab, &["python"], &half, &tools, "installable"),
+            (Kind::Lab, &[], &none, &tools, "no_python"),
+            (Kind::Ide, &["code-server"], &installed, &tools, "image"),
+            (Kind::Ide, &[], &installed, &tools, "tools"),
+            (Kind::Ide, &[], &installed, &half, "no_tools"),
+            (Kind::TensorBoard, &["tensorboard"], &none, &tools, "image"),
+            (Kind::TensorBoard, &["python3"], &installed, &tools, "not_in_image"),
+            (Kind::Desktop, &["sh", "Xvnc", "openbox-session"], &none, &none, "image"),
+            (Kind::Desktop, &["sh", "Xvnc"], &none, &none, "not_in_image"),
+        ] {
+            assert_eq!(taken(kind, of_image, installed, tools), expected, "{kind} with {of_image:?}");
         }
     }
 }
