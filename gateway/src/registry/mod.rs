@@ -173,9 +173,10 @@ impl Registry {
         let trouble = found.as_ref().map(ToString::to_string);
         let mut known = self.trouble.write().unwrap_or_else(PoisonError::into_inner);
         if *known != trouble {
-            match &found {
-                Some(error) => tracing::warn!(error = crate::error::chain(error), "the registry is unwell"),
-                None => tracing::info!("the registry is well again"),
+            if let Some(error) = &found {
+                tracing::warn!(error = crate::error::chain(error), "the registry is unwell");
+            } else {
+                tracing::info!("the registry is well again");
             }
             *known = trouble;
         }

@@ -92,16 +92,7 @@ fn chinese(problem: &Problem) -> String {
             "" => "该资源池不接受此类工作".to_owned(),
             pool => format!("资源池 `{pool}` 只接受{}", Chinese.kinds(param("kinds"))),
         },
-        Code::NotHere => {
-            let known = match param("known") {
-                "" => String::new(),
-                known => format!("，现有：{known}"),
-            };
-            match param("name") {
-                "" => "本站没有所要求的内容".to_owned(),
-                name => format!("本站没有{} `{name}`{known}", self::kind(param("kind"))),
-            }
-        }
+        Code::NotHere => not_here(param),
         Code::WeakPassword => because("密码过于简单".to_owned(), why()),
         Code::WrongState => {
             format!("当前状态为“{}”，不能执行“{}”", state(param("state")), action(param("action")))
@@ -128,6 +119,17 @@ fn chinese(problem: &Problem) -> String {
         Code::Internal => "平台内部出错".to_owned(),
         // From a newer gateway: its own words are better than none.
         Code::Unknown => problem.message.clone(),
+    }
+}
+
+fn not_here<'a>(param: impl Fn(&str) -> &'a str) -> String {
+    let known = match param("known") {
+        "" => String::new(),
+        known => format!("，现有：{known}"),
+    };
+    match param("name") {
+        "" => "本站没有所要求的内容".to_owned(),
+        name => format!("本站没有{} `{name}`{known}", kind(param("kind"))),
     }
 }
 

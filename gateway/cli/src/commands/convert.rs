@@ -40,7 +40,9 @@ pub(crate) async fn convert(arguments: &Convert, words: Words) -> anyhow::Result
         let reading = jobfile::read(&bytes, &Site::default());
         (notes(&name, &reading, words, output::colours()), reading.spec.as_ref().map(jobfile::write))
     };
-    lines.iter().for_each(|line| output::say(line));
+    for line in &lines {
+        output::say(line);
+    }
     let Some(file) = file else { return Ok(Status::FAILED) };
     output::data(file.trim_end())?;
     Ok(Status::DONE)
