@@ -39,7 +39,10 @@ use gateway_api::{
 };
 use ipnet::Ipv4Net;
 use jiff::Timestamp;
-use tokio::{sync::Mutex, task::spawn_blocking};
+use tokio::{
+    sync::{Mutex, RwLock},
+    task::spawn_blocking,
+};
 use tracing::warn;
 
 use self::{
@@ -106,8 +109,11 @@ pub(crate) struct Docker {
     settings: Settings,
     networks: Networks,
     firewall: Firewall,
-    /// Held from making sure of a network until there is a container that needs it, and while unused ones are removed.
-    wiring: Mutex<()>,
+    /// Shared from making sure of a network until there is a container that needs it; nobody else's while unused ones are
+    /// removed.
+    wiring: RwLock<()>,
+    /// One network at a time is made, with the rules that keep it apart.
+    making: Mutex<()>,
     disk_limit: OnceLock<DiskLimit>,
 }
 
@@ -121,7 +127,8 @@ impl Docker {
             networks,
             cluster,
             settings,
-            wiring: Mutex::default(),
+            wiring: RwLock::default(),
+            making: Mutex::default(),
             disk_limit: OnceLock::new(),
         }
     }
@@ -142,6 +149,7 @@ impl Docker {
 
     /// The network of a user, behind the firewall; to be called with [`Self::wiring`] held.
     async fn network(&self, user: &str) -> Result<String, RuntimeError> {
+        let _making = self.making.lock().await;
         let network = self.networks.ensure(&self.engine, user).await?;
         if network.is_new || self.firewall.tenants() != Tenants::Apart {
             self.keep_apart().await?;
@@ -238,7 +246,7 @@ impl Runtime for Docker {
         let name = name(launch.instance);
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
         let has_quota = self.find_disk_limit().await? == DiskLimit::Hard;
-        let _wiring = self.wiring.lock().await;
+        let _wiring = self.wiring.read().await;
         self.network(&launch.spec.user).await?;
         // By name and not by id: it may have to be made again before a later start.
         let network = self.networks.names.network(&launch.spec.user);
@@ -263,7 +271,7 @@ impl Runtime for Docker {
 
     async fn start(&self, container: &Container) -> Result<(), RuntimeError> {
         if let Some(user) = &container.user {
-            let _wiring = self.wiring.lock().await;
+            let _wiring = self.wiring.read().await;
             let network = self.network(user).await?;
             // The engine remembers the id of a network that is no more.
             if container.network.as_ref().is_some_and(|last| !last.is_empty() && *last != network) {
@@ -305,7 +313,7 @@ impl Runtime for Docker {
                 docker.remove_container(&container.id, Some(options)).await
             })
             .await?;
-        let _wiring = self.wiring.lock().await;
+        let _wiring = self.wiring.write().await;
         self.remove_unused_networks().await
     }
 
@@ -452,7 +460,7 @@ impl Runtime for Docker {
 
     async fn tidy(&self) -> Result<(), RuntimeError> {
         self.find_disk_limit().await?;
-        let _wiring = self.wiring.lock().await;
+        let _wiring = self.wiring.write().await;
         self.remove_unused_networks().await?;
         self.keep_apart().await
     }
