@@ -19,6 +19,9 @@ use crate::modes;
 /// How soon to read again after an error: nobody has the other end open, but whoever lives may open it again.
 pub(crate) const CLOSED_PAUSE: Duration = Duration::from_millis(200);
 
+/// How long a writer is given to fill a terminal: it holds some kilobytes.
+const FILLING: Duration = Duration::from_micros(40);
+
 /// The agent's end. Reading and writing take `&self`, so that several can share it.
 #[derive(Debug)]
 pub(crate) struct Pty {
@@ -66,6 +69,20 @@ impl Pty {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return result,
             }
+        }
+    }
+
+    /// As [`Self::read`], within a flood: where the terminal is empty for the moment, its writer gets the time to fill it,
+    /// since waking up for every line costs more than all the rest. Holds this thread up, but not for long.
+    pub(crate) async fn read_flood(&self, into: &mut [u8]) -> io::Result<usize> {
+        match self.screen.try_read(into) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            result => return result,
+        }
+        std::thread::sleep(FILLING);
+        match self.read_now(into) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.read(into).await,
+            result => result,
         }
     }
 

@@ -17,6 +17,7 @@ use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
     io,
+    pin::pin,
     rc::Rc,
     time::Duration,
 };
@@ -30,7 +31,7 @@ use rustix::process::Pid;
 use tokio::{
     net::UnixStream,
     sync::{Notify, mpsc, oneshot},
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, sleep_until, timeout},
 };
 
 use crate::{
@@ -207,7 +208,7 @@ async fn keep(agent: Rc<Agent>, name: String, terminal: Rc<Terminal>, mut ended:
                 {
                     break exit.ok();
                 }
-                terminal.show(gathered.take()).await;
+                gathered.show(&terminal).await;
             }
             exit = &mut ended => break exit.ok(),
             () = terminal.closed.notified() => {
@@ -220,7 +221,7 @@ async fn keep(agent: Rc<Agent>, name: String, terminal: Rc<Terminal>, mut ended:
             }
         }
     };
-    terminal.show(gathered.take()).await;
+    gathered.show(&terminal).await;
     let mut left = LEFT_MAX;
     while left > 0
         && let Ok(read) = terminal.pty.read_now(&mut gathered.piece)
@@ -263,9 +264,15 @@ impl Gathered {
         else {
             return;
         };
+        let mut over = pin!(sleep_until(until));
         while self.filled > 0 && self.filled < self.piece.len() {
-            match timeout_at(until, pty.read(&mut self.piece[self.filled..])).await {
-                Ok(Ok(read)) if read > 0 => self.filled += read,
+            let read = tokio::select! {
+                biased;
+                read = pty.read_flood(&mut self.piece[self.filled..]) => read,
+                () = &mut over => return,
+            };
+            match read {
+                Ok(read) if read > 0 => self.filled += read,
                 Ok(_) | Err(_) => return,
             }
         }
@@ -275,10 +282,11 @@ impl Gathered {
         self.filled == 0
     }
 
-    fn take(&mut self) -> &[u8] {
+    /// Shows what has come. Whether what comes next is part of a flood counts from when the viewers have this.
+    async fn show(&mut self, terminal: &Terminal) {
         let filled = std::mem::take(&mut self.filled);
+        terminal.show(&self.piece[..filled]).await;
         self.shown = (filled > ECHO_MAX).then(Instant::now);
-        &self.piece[..filled]
     }
 }
 
