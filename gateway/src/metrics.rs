@@ -5,7 +5,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -47,12 +50,16 @@ const UPKEEP: Duration = Duration::from_secs(5);
 /// One Prometheus, and a person who looks.
 const CONNECTIONS_MAX: usize = 16;
 
+/// Whether anybody counts. Where nobody does, not even the labels are put together.
+static COUNTS: AtomicBool = AtomicBool::new(false);
+
 /// Counts from now on, and shows the figures at `listener`.
 pub(crate) fn serve(listener: TcpListener, app: &Arc<App>) -> anyhow::Result<()> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), BUCKETS)
         .and_then(PrometheusBuilder::install_recorder)
         .context("the figures cannot be counted")?;
+    COUNTS.store(true, Ordering::Relaxed);
     describe();
     let stopping = app.tasks.stopping();
     let kept = handle.clone();
@@ -111,6 +118,9 @@ fn describe() {
 // === what happens ===
 
 pub(crate) fn answered(method: &Method, route: Option<&str>, status: StatusCode, took: Duration) {
+    if !COUNTS.load(Ordering::Relaxed) {
+        return;
+    }
     // Methods and paths of a client's own making share one label each.
     let method = match *method {
         Method::GET => "GET",

@@ -1,6 +1,13 @@
 //! The only place that spawns: every task has an owner who can stop it and wait for it.
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio_util::{
     sync::CancellationToken,
@@ -12,6 +19,8 @@ use tracing::Instrument as _;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tasks {
     stop: CancellationToken,
+    /// Set just before `stop`, for those who look often: it is no lock.
+    is_stopping: Arc<AtomicBool>,
     tracker: TaskTracker,
 }
 
@@ -44,14 +53,24 @@ impl Tasks {
         self.stop.clone()
     }
 
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
     /// Waits until the process stops and every task has ended.
     pub(crate) async fn ended(&self) {
         self.tracker.wait().await;
     }
 
+    /// Tells all tasks to stop.
+    pub(crate) fn tell(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.stop.cancel();
+    }
+
     /// Tells all tasks to stop and waits for them, but no longer than `grace`.
     pub(crate) async fn stop(&self, grace: Duration) {
-        self.stop.cancel();
+        self.tell();
         self.tracker.close();
         if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
             tracing::warn!(left = self.tracker.len(), "some tasks did not stop in time");

@@ -4,10 +4,11 @@
 //! cursor, ends a line early or changes the direction of writing, wherever it is shown.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     fmt::{self, Write as _},
     io::{self, Write},
     sync::Mutex,
+    time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
@@ -31,6 +32,8 @@ const FIELDS_MAX: usize = 32;
 const SPANS_MAX: usize = 4;
 /// How much a thread gathers before it writes, in bytes.
 const GATHERED_MAX: usize = 16 << 10;
+/// How long lines wait at most where a thread writes at its leisure.
+pub const GATHERED_FOR: Duration = Duration::from_millis(200);
 /// What a cut value ends with.
 const CUT: &str = "…";
 
@@ -57,23 +60,50 @@ struct Fields {
 
 thread_local! {
     /// The lines of this thread that are not written yet, if it gathers them.
-    static GATHERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+    static GATHERED: RefCell<Option<Gathered>> = const { RefCell::new(None) };
+    /// Room for the line at hand.
+    static LINE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// The second of the last line, and how it is written.
+    static SECOND: RefCell<(i64, String)> = const { RefCell::new((i64::MIN, String::new())) };
+}
+
+#[derive(Debug)]
+struct Gathered {
+    lines: Vec<u8>,
+    written: Instant,
 }
 
 /// From now on the lines of this thread wait for [`write_gathered`], a warning, or many others. For threads that answer
 /// a request after the other: they have no time for a write in each, and a moment without work after each burst.
 pub fn gather() {
-    GATHERED.with_borrow_mut(|gathered| *gathered = Some(Vec::new()));
+    GATHERED.with_borrow_mut(|gathered| {
+        *gathered = Some(Gathered { lines: Vec::new(), written: Instant::now() })
+    });
 }
 
 /// Writes the lines of this thread that wait.
 pub fn write_gathered() {
     GATHERED.with_borrow_mut(|gathered| {
-        if let Some(lines) = gathered.as_mut().filter(|lines| !lines.is_empty()) {
-            let _ = io::stderr().write_all(lines);
-            lines.clear();
+        if let Some(gathered) = gathered.as_mut().filter(|gathered| !gathered.lines.is_empty()) {
+            let _ = io::stderr().write_all(&gathered.lines);
+            gathered.lines.clear();
+            gathered.written = Instant::now();
         }
     });
+}
+
+/// The same, unless some were written less than [`GATHERED_FOR`] ago: a thread that has nothing to do for a moment
+/// thousands of times a second would write as often. `true`: lines wait, and somebody has to write them later.
+pub fn write_gathered_at_leisure() -> bool {
+    let waits = GATHERED.with_borrow(|gathered| {
+        gathered
+            .as_ref()
+            .is_some_and(|Gathered { lines, written }| !lines.is_empty() && written.elapsed() < GATHERED_FOR)
+    });
+    if !waits {
+        write_gathered();
+    }
+    waits
 }
 
 impl<W: Write> Lines<W> {
@@ -112,7 +142,8 @@ where
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let level = *event.metadata().level();
-        let mut fields = Fields { text: begun(event), ..Fields::default() };
+        let mut fields = Fields { text: LINE.take(), ..Fields::default() };
+        begin(&mut fields.text, event);
         event.record(&mut fields);
         let mut line = fields.text;
         let mut named: [&str; SPANS_MAX] = [""; SPANS_MAX];
@@ -127,28 +158,37 @@ where
         }
         line.extend_from_slice(b"}\n");
         let is_waiting = GATHERED.with_borrow_mut(|gathered| {
-            let Some(lines) = gathered else { return false };
+            let Some(Gathered { lines, written }) = gathered else { return false };
             lines.extend_from_slice(&line);
             if level <= Level::WARN || lines.len() > GATHERED_MAX {
                 self.write(lines);
                 lines.clear();
+                *written = Instant::now();
             }
             true
         });
         if !is_waiting {
             self.write(&line);
         }
+        line.clear();
+        LINE.set(line);
     }
 }
 
-/// A line up to an event's own fields.
-fn begun(event: &Event<'_>) -> Vec<u8> {
-    const USUAL: usize = 512;
-    let mut line = Vec::with_capacity(USUAL);
+/// Writes a line up to an event's own fields.
+fn begin(line: &mut Vec<u8>, event: &Event<'_>) {
+    let now = Timestamp::now();
     let (level, target) = (event.metadata().level(), event.metadata().target());
-    let _ = write!(line, "{{\"time\":\"{:.3}\",\"level\":\"{level}\",\"target\":", Timestamp::now());
-    quote(&mut line, target);
-    line
+    line.extend_from_slice(b"{\"time\":\"");
+    SECOND.with_borrow_mut(|(second, written)| {
+        if *second != now.as_second() {
+            *second = now.as_second();
+            *written = format!("{now:.0}");
+        }
+        line.extend_from_slice(written.trim_end_matches('Z').as_bytes());
+    });
+    let _ = write!(line, ".{:03}Z\",\"level\":\"{level}\",\"target\":", now.subsec_millisecond());
+    quote(line, target);
 }
 
 /// Text as JSON has it.
@@ -171,9 +211,11 @@ impl Fields {
     }
 
     fn put_tame(&mut self, field: &Field, value: fmt::Arguments<'_>) {
-        let mut tame = Tame::default();
-        let _ = tame.write_fmt(value);
-        self.put(field, |text| quote(text, &tame.text));
+        self.put(field, |text| {
+            text.push(b'"');
+            let _ = Tame { text, length: 0, full: false }.write_fmt(value);
+            text.push(b'"');
+        });
     }
 
     fn put_plain(&mut self, field: &Field, value: impl fmt::Display) {
@@ -225,38 +267,50 @@ impl Visit for Fields {
     }
 }
 
-/// Text that is bounded and does nothing when it is shown. Stops listening once it is full, so that what is never
-/// shown is never put together either.
-#[derive(Debug, Default)]
-struct Tame {
-    text: String,
+/// Text inside of JSON's quotes that is bounded and does nothing when it is shown. Stops listening once it is full, so
+/// that what is never shown is never put together either.
+#[derive(Debug)]
+struct Tame<'a> {
+    text: &'a mut Vec<u8>,
+    /// In bytes, as it is read again.
+    length: usize,
     full: bool,
 }
 
-impl fmt::Write for Tame {
+impl fmt::Write for Tame<'_> {
     fn write_str(&mut self, more: &str) -> fmt::Result {
-        let fits = !self.full && self.text.len() + more.len() <= FIELD_MAX - CUT.len();
-        if fits && more.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            self.text.push_str(more);
+        let fits = !self.full && self.length + more.len() <= FIELD_MAX - CUT.len();
+        if fits && more.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
+            self.text.extend_from_slice(more.as_bytes());
+            self.length += more.len();
             return Ok(());
         }
         for letter in more.chars() {
             if self.full {
                 return Err(fmt::Error);
             }
-            let before = self.text.len();
             if is_wild(letter) {
-                let _ = write!(self.text, "\\u{{{:x}}}", u32::from(letter));
+                self.put(&format!("\\u{{{:x}}}", u32::from(letter)));
             } else {
-                self.text.push(letter);
-            }
-            if self.text.len() > FIELD_MAX - CUT.len() {
-                self.text.truncate(before);
-                self.text.push_str(CUT);
-                self.full = true;
+                self.put(letter.encode_utf8(&mut [0; 4]));
             }
         }
         Ok(())
+    }
+}
+
+impl Tame<'_> {
+    /// Puts all of it, or what a cut value ends with.
+    fn put(&mut self, piece: &str) {
+        self.full = self.length + piece.len() > FIELD_MAX - CUT.len();
+        let piece = if self.full { CUT } else { piece };
+        self.length += piece.len();
+        for &byte in piece.as_bytes() {
+            if matches!(byte, b'"' | b'\\') {
+                self.text.push(b'\\');
+            }
+            self.text.push(byte);
+        }
     }
 }
 

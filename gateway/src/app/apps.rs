@@ -251,7 +251,7 @@ impl App {
     ) -> Result<app::App, Error> {
         let instance = grant.instance();
         let prefix = if app.is_page_of_instance() {
-            self.addresses()?.prefix(&AppAddress::of(app, instance))
+            self.addresses()?.prefix(&AppAddress::of(app, instance)).into_owned()
         } else {
             "/".to_owned()
         };

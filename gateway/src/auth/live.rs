@@ -43,15 +43,18 @@ pub(crate) enum Kind {
 
 /// The keys that hold connections open. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Live {
+pub(crate) struct Live(Arc<All>);
+
+#[derive(Debug)]
+struct All {
     /// How many connections the gateway takes at each door.
     places: usize,
-    keys: Arc<Mutex<HashMap<TokenHash, Entry>>>,
+    keys: Mutex<HashMap<TokenHash, Entry>>,
     /// How many each user has open.
-    counts: Arc<Mutex<HashMap<(UserId, Kind), usize>>>,
-    look: Arc<Notify>,
+    counts: Mutex<HashMap<(UserId, Kind), usize>>,
+    look: Notify,
     /// How often somebody may have lost a right.
-    losses: Arc<AtomicU64>,
+    losses: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -94,13 +97,13 @@ impl Kind {
 
 impl Live {
     pub(crate) fn new(places: usize) -> Self {
-        Self {
+        Self(Arc::new(All {
             places,
-            keys: Arc::default(),
-            counts: Arc::default(),
-            look: Arc::default(),
-            losses: Arc::default(),
-        }
+            keys: Mutex::default(),
+            counts: Mutex::default(),
+            look: Notify::new(),
+            losses: AtomicU64::new(0),
+        }))
     }
 
     /// Notes one more connection of `caller`, unless there are too many of that kind already.
@@ -110,8 +113,8 @@ impl Live {
 
     /// The same for a key of `user`'s.
     pub(crate) fn open_by(&self, key: TokenHash, user: UserId, kind: Kind) -> Result<Connection, Error> {
-        let limit = kind.limit(self.places);
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let limit = kind.limit(self.0.places);
+        let mut counts = self.0.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry((user, kind)).or_default();
         if *count >= limit {
             return Err(Error::TooManyOpen { what: kind.words(), limit });
@@ -119,7 +122,7 @@ impl Live {
         *count += 1;
         drop(counts);
         let mut connection = self.watch(key);
-        if let Some(entry) = self.keys.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&key) {
+        if let Some(entry) = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&key) {
             entry.user = Some(user);
         }
         connection.counted = Some((user, kind));
@@ -128,7 +131,7 @@ impl Live {
 
     /// Watches a key for what takes no place of its own, such as an answer that is on its way.
     pub(crate) fn watch(&self, key: TokenHash) -> Connection {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = keys.entry(key).or_default();
         entry.connections += 1;
         Connection { live: self.clone(), key, ended: entry.ended.clone(), counted: None }
@@ -136,29 +139,29 @@ impl Live {
 
     /// Somebody may have lost a right: look at once.
     pub(crate) fn look(&self) {
-        self.losses.fetch_add(1, Ordering::Release);
-        self.look.notify_one();
+        self.0.losses.fetch_add(1, Ordering::Release);
+        self.0.look.notify_one();
     }
 
     /// Changes whenever somebody may have lost a right: what was looked up before has to be looked up again.
     pub(crate) fn losses(&self) -> u64 {
-        self.losses.load(Ordering::Acquire)
+        self.0.losses.load(Ordering::Acquire)
     }
 
     /// Closes all that a user has open, though the keys are good: they see what they may see now when they come again.
     pub(crate) fn end_of(&self, user: UserId) {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, entry) in keys.extract_if(|_, entry| entry.user == Some(user)) {
             entry.ended.cancel();
         }
     }
 
     fn keys(&self) -> Vec<TokenHash> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+        self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
     fn end(&self, key: &TokenHash) {
-        if let Some(entry) = self.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(key) {
+        if let Some(entry) = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(key) {
             entry.ended.cancel();
         }
     }
@@ -182,7 +185,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         if let Some(key) = self.counted {
-            let mut counts = self.live.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut counts = self.live.0.counts.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(count) = counts.get_mut(&key) {
                 *count -= 1;
                 if *count == 0 {
@@ -190,7 +193,7 @@ impl Drop for Connection {
                 }
             }
         }
-        let mut keys = self.live.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.live.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
         // A key that has ended is forgotten already; what stands there now may be its successor.
         if self.ended.is_cancelled() {
             return;
@@ -211,7 +214,7 @@ pub(crate) async fn run(app: Arc<App>) {
         tokio::select! {
             () = stopping.cancelled() => return,
             () = tokio::time::sleep(ROUND) => {}
-            () = app.live.look.notified() => {}
+            () = app.live.0.look.notified() => {}
         }
         for key in app.live.keys() {
             match app.store.still_opens(&key).await {

@@ -60,7 +60,7 @@ impl Reply {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        self.app.tasks.stopping().cancel();
+        self.app.tasks.tell();
     }
 }
 

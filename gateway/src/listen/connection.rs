@@ -96,11 +96,12 @@ impl Drop for Busy {
     }
 }
 
-/// A request's body. It may not pause for too long, and what is left of it when it is dropped goes to [`Leftover`].
+/// A request's body. It may not pause for too long, and what is left of it when it is dropped goes to [`Leftover`], if
+/// its protocol wants one.
 pub(crate) struct RequestBody {
     /// There until it is dropped.
     body: Option<Unread>,
-    leftover: Leftover,
+    leftover: Option<Leftover>,
 }
 
 /// A body and how long it may pause. Time counts only while somebody waits for it.
@@ -116,10 +117,8 @@ struct Unread {
 pub(super) struct Leftover(Arc<Mutex<Option<Unread>>>);
 
 impl RequestBody {
-    pub(super) fn new(body: Incoming, pause_limit: Duration) -> (Self, Leftover) {
-        let leftover = Leftover::default();
-        let body = Some(Unread { body, pause_limit, pause: None });
-        (Self { body, leftover: leftover.clone() }, leftover)
+    pub(super) fn new(body: Incoming, pause_limit: Duration, leftover: Option<Leftover>) -> Self {
+        Self { body: Some(Unread { body, pause_limit, pause: None }), leftover }
     }
 
     /// For somebody who is known, and whose program may take its time.
@@ -160,8 +159,10 @@ impl Leftover {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        if let Some(body) = self.body.take().filter(|unread| !unread.body.is_end_stream()) {
-            *self.leftover.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+        if let Some(leftover) = &self.leftover
+            && let Some(body) = self.body.take().filter(|unread| !unread.body.is_end_stream())
+        {
+            *leftover.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
         }
     }
 }
@@ -189,13 +190,13 @@ impl Body for RequestBody {
 /// A body that keeps its request under way until its end.
 #[derive(Debug)]
 pub(super) struct Held<B> {
-    body: Option<Pin<Box<B>>>,
+    body: Option<B>,
     _busy: Busy,
 }
 
 impl<B> Held<B> {
     pub(super) fn new(body: B, busy: Busy) -> Self {
-        Self { body: Some(Box::pin(body)), _busy: busy }
+        Self { body: Some(body), _busy: busy }
     }
 
     pub(super) fn empty(busy: Busy) -> Self {
@@ -203,7 +204,7 @@ impl<B> Held<B> {
     }
 }
 
-impl<B: Body> Body for Held<B> {
+impl<B: Body + Unpin> Body for Held<B> {
     type Data = B::Data;
     type Error = B::Error;
 
@@ -211,7 +212,7 @@ impl<B: Body> Body for Held<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.body.as_mut().map_or(Poll::Ready(None), |body| body.as_mut().poll_frame(context))
+        self.body.as_mut().map_or(Poll::Ready(None), |body| Pin::new(body).poll_frame(context))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -58,7 +58,7 @@ impl Framing {
                     bytes = &mut bytes[skipped..];
                 }
                 State::Head | State::ChunkSize | State::Trailers => {
-                    let end = bytes.iter().position(|&byte| byte == b'\n');
+                    let end = memchr::memchr(b'\n', bytes);
                     let (line, rest) = bytes.split_at_mut(end.map_or(bytes.len(), |end| end + 1));
                     self.keep(line);
                     if end.is_some()

@@ -7,13 +7,14 @@ mod acme;
 pub(crate) mod client;
 mod connection;
 mod doors;
+mod ending;
 mod framing;
 pub(crate) mod redirect;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tls;
 
-use std::{net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use envd_api::log;
@@ -26,12 +27,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    time::{Instant, timeout},
+    sync::{Notify, Semaphore},
+    time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 
 use self::{
     connection::{Activity, Held, Leftover, Owned, Place},
+    ending::{Idle, until_the_end},
     tls::Certificates,
 };
 pub(crate) use self::{
@@ -42,7 +45,7 @@ use crate::{config::Limits, tasks::Tasks};
 
 /// The pause after the system refused to accept a connection, such as for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// How long an HTTP/2 connection may be without a request.
+/// How long an HTTP/2 connection may be without a request. HTTP/1 has the time that its next head may take.
 const IDLE_LIMIT: Duration = Duration::from_mins(2);
 /// How often a silent HTTP/2 client is asked whether it is there, and how long it may take to say so.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
@@ -93,7 +96,7 @@ impl Door {
     where
         A: Fn(Request<RequestBody>, SocketAddr) -> F + Send + Sync + 'static,
         F: Future<Output = Response<B>> + Send + 'static,
-        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin + Send + 'static,
     {
         let (listener, shared) = self.share(tasks, answer);
         shared.accept(listener).await;
@@ -105,7 +108,7 @@ impl Door {
     where
         A: Fn(Request<RequestBody>, SocketAddr) -> F + Send + Sync + 'static,
         F: Future<Output = Response<B>> + Send + 'static,
-        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin + Send + 'static,
     {
         let (listener, shared) = self.share(tasks.clone(), answer);
         on_every_core("serve", listener, &tasks, move |listener| Arc::clone(&shared).accept(listener))?;
@@ -135,13 +138,20 @@ pub(crate) fn on_every_core<F: Future<Output = ()>>(
     let listener = listener.into_std()?;
     for core in 0..cores {
         let (listener, accept, tasks) = (listener.try_clone()?, accept.clone(), tasks.clone());
+        let lines_wait = Arc::new(Notify::new());
+        let waiting = Arc::clone(&lines_wait);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .on_thread_park(log::write_gathered)
+            .on_thread_park(move || {
+                if log::write_gathered_at_leisure() {
+                    waiting.notify_one();
+                }
+            })
             .build()?;
         let serve = move || {
             log::gather();
             runtime.block_on(async {
+                tasks.spawn_many(write_lines(lines_wait, tasks.stopping()));
                 match TcpListener::from_std(listener) {
                     Ok(listener) => accept(listener).await,
                     Err(error) => tracing::error!(%error, "a thread cannot accept connections"),
@@ -154,6 +164,18 @@ pub(crate) fn on_every_core<F: Future<Output = ()>>(
         std::thread::Builder::new().name(format!("{name} {core}")).spawn(serve)?;
     }
     Ok(())
+}
+
+/// Writes the lines of the log that its thread had no leisure for.
+async fn write_lines(wait: Arc<Notify>, stopping: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = wait.notified() => {}
+            () = stopping.cancelled() => return,
+        }
+        tokio::time::sleep(log::GATHERED_FOR).await;
+        log::write_gathered();
+    }
 }
 
 /// Sets what the connections of a listener begin with: they inherit it, and none of them is asked for it again. Whoever
@@ -172,7 +194,7 @@ impl<A, F, B> Shared<A>
 where
     A: Fn(Request<RequestBody>, SocketAddr) -> F + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
-    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin + Send + 'static,
 {
     async fn accept(self: Arc<Self>, listener: TcpListener) {
         let stopping = self.tasks.stopping();
@@ -188,7 +210,7 @@ where
             match (place, accepted) {
                 (Ok(place), Ok((stream, peer))) => {
                     let serve = Arc::clone(&self).connection(stream, peer, Place::new(place));
-                    self.tasks.spawn("connection", serve);
+                    self.tasks.spawn_many(serve);
                     // Whoever comes first would take a whole burst, and leave the other threads without work.
                     tokio::task::yield_now().await;
                 }
@@ -241,13 +263,13 @@ where
             move |request| {
                 let (busy, place) = (activity.busy(), place.clone());
                 let ambiguous = is_ambiguous(&request);
-                let (request, leftover) = shared.tidied(request);
+                let (request, leftover) = shared.tidied(request, http2);
                 let answer = (!ambiguous).then(|| (shared.answer)(request, peer));
                 let tasks = shared.tasks.clone();
                 async move {
                     let Some(answer) = answer else { return Ok(refusal(busy, http2)) };
                     let response = answer.await;
-                    if http2 && let Some(discard) = leftover.discard() {
+                    if let Some(discard) = leftover.as_ref().and_then(Leftover::discard) {
                         tasks.spawn("discard", discard);
                     }
                     if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
@@ -260,55 +282,24 @@ where
         let io = TokioIo::new(Owned::new(stream, place, http2));
         let ended = if http2 {
             let serving = std::pin::pin!(self.http2().serve_connection(io, service));
-            self.until_the_end(serving, http2::Connection::graceful_shutdown, Some(&activity)).await
+            let (end_gently, idle) = (http2::Connection::graceful_shutdown, Idle::IsTold(IDLE_LIMIT));
+            until_the_end(&self.tasks, serving, end_gently, &activity, idle).await
         } else {
             let serving = std::pin::pin!(self.http1().serve_connection(io, service).with_upgrades());
-            self.until_the_end(serving, http1::UpgradeableConnection::graceful_shutdown, None).await
+            let end_gently = http1::UpgradeableConnection::graceful_shutdown;
+            let idle = Idle::Closes(self.limits.headers_limit);
+            until_the_end(&self.tasks, serving, end_gently, &activity, idle).await
         };
         if let Err(error) = ended {
             tracing::debug!(%peer, %error, "a connection broke");
         }
     }
 
-    /// Serves until the client goes, or the process stops, or `activity` has been nothing for too long. HTTP/1 looks
-    /// after the last by itself.
-    async fn until_the_end<C>(
-        &self,
-        mut serving: Pin<&mut C>,
-        end_gently: impl Fn(Pin<&mut C>),
-        activity: Option<&Activity>,
-    ) -> hyper::Result<()>
-    where
-        C: Future<Output = hyper::Result<()>>,
-    {
-        let stopping = self.tasks.stopping();
-        let mut clock = tokio::time::interval_at(Instant::now() + IDLE_LIMIT, IDLE_LIMIT);
-        let (mut told, mut idle) = (false, false);
-        loop {
-            tokio::select! {
-                ended = &mut serving => return ended,
-                () = stopping.cancelled(), if !told => {
-                    told = true;
-                    end_gently(serving.as_mut());
-                }
-                _ = clock.tick() => {
-                    if activity.is_none_or(Activity::is_busy_since_last) {
-                        continue;
-                    }
-                    if idle {
-                        return Ok(()); // it was told, and did not go
-                    }
-                    idle = true;
-                    end_gently(serving.as_mut());
-                }
-            }
-        }
-    }
-
     /// The same request whatever the protocol: a body that cannot stall for ever, and the host in its header.
-    fn tidied(&self, request: Request<Incoming>) -> (Request<RequestBody>, Leftover) {
+    fn tidied(&self, request: Request<Incoming>, http2: bool) -> (Request<RequestBody>, Option<Leftover>) {
         let (head, body) = request.into_parts();
-        let (body, leftover) = RequestBody::new(body, self.limits.headers_limit);
+        let leftover = http2.then(Leftover::default);
+        let body = RequestBody::new(body, self.limits.headers_limit, leftover.clone());
         let mut request = Request::from_parts(head, body);
         // HTTP/2 says it beside the headers, and one that also says it in them may not say another.
         let authority = request.uri().authority().and_then(|authority| authority.as_str().parse().ok());
@@ -323,8 +314,8 @@ where
     fn http1(&self) -> http1::Builder {
         let mut builder = http1::Builder::new();
         builder
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.headers_limit)
+            // Its own limit on heads would be a timer for each request; see `until_the_end`.
+            .header_read_timeout(None)
             .max_header_size(self.limits.headers_max_bytes as usize);
         builder
     }

@@ -4,7 +4,7 @@
 //! whole. `lab--train--alice` is an app, an instance's slug and a user's name; neither of the first two holds `--`.
 //! Where the name of the user does not fit into a host name, the instance's id stands for both: `lab--0190f2c3…`.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use gateway_api::{AppName, InstanceId, Slug, UserName};
 
@@ -206,16 +206,16 @@ impl Addresses {
             Place::Hosts { scheme, domain, port, is_local } => {
                 let is_near = *is_local && split_port(host).0.eq_ignore_ascii_case(NEAR);
                 let domain = if is_near { NEAR } else { domain.as_str() };
-                Some((format!("{scheme}://{address}.{domain}{port}"), self.prefix(address)))
+                Some((format!("{scheme}://{address}.{domain}{port}"), self.prefix(address).into_owned()))
             }
-            Place::Paths { origin } => Some((origin.clone(), self.prefix(address))),
+            Place::Paths { origin } => Some((origin.clone(), self.prefix(address).into_owned())),
             Place::Nowhere => None,
         }
     }
 
     /// The path that all pages of an app share.
-    pub(crate) fn prefix(&self, address: &AppAddress) -> String {
-        if self.by_path() { address.path() } else { "/".to_owned() }
+    pub(crate) fn prefix(&self, address: &AppAddress) -> Cow<'static, str> {
+        if self.by_path() { address.path().into() } else { "/".into() }
     }
 
     /// What the console's listener was asked for, given the `Host` of a request.

@@ -32,8 +32,6 @@ use crate::{
 const ANSWER_LIMIT: Duration = Duration::from_hours(1);
 /// How long a visitor's program may pause within what it sends.
 const PAUSE_LIMIT: Duration = Duration::from_mins(10);
-/// An answer that takes longer is worth watching for whether its visitor may still see it.
-const SOON: Duration = Duration::from_secs(2);
 
 impl Proxy {
     /// Sends a request on and gives the answer back.
@@ -84,7 +82,7 @@ impl Proxy {
             response.headers_mut(),
             &Bounds {
                 frame_ancestors: &self.frame_ancestors,
-                below: addresses.by_path().then_some(visit.prefix.as_str()),
+                below: addresses.by_path().then_some(&*visit.prefix),
                 is_upgrade: switched,
             },
         );
@@ -136,8 +134,10 @@ impl Proxy {
     ) -> Result<Response<AppBody>, NoAnswer> {
         let (agents, tasks) = (&self.app.agents, &self.app.tasks);
         let mut sending = pin!(self.upstreams.send(agents, tasks, target, request, unsent));
-        if let Ok(answered) = tokio::time::timeout(SOON, &mut sending).await {
-            return answered;
+        tokio::select! {
+            biased;
+            answered = &mut sending => return answered,
+            () = self.moment.notified() => {}
         }
         let open = self.app.live.watch(visitor.key);
         tokio::select! {

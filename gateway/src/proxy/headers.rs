@@ -21,6 +21,7 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
+const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 const SERVICE_WORKER_ALLOWED: HeaderName = HeaderName::from_static("service-worker-allowed");
 /// Headers that are about one connection.
 const HOP_BY_HOP: [HeaderName; 5] = [
@@ -110,7 +111,7 @@ pub(super) fn sanitize_upstream_response(headers: &mut HeaderMap, bounds: &Bound
         headers.remove(name);
     }
     // It would empty the console's cookies too, where both are below one domain.
-    headers.remove("clear-site-data");
+    headers.remove(CLEAR_SITE_DATA);
     headers.remove(header::ALT_SVC);
     if let Some(below) = bounds.below
         && headers.remove(SERVICE_WORKER_ALLOWED).is_some()

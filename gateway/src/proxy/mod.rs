@@ -22,10 +22,17 @@ mod session;
 mod standing;
 mod upstream;
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    borrow::Cow,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use gateway_api::words::Language;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::answer::AnswerBody;
 use self::{
@@ -37,6 +44,12 @@ use self::{
 };
 use crate::{app::App, error::Error, listen::RequestBody, metrics};
 
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// An answer that takes longer is worth watching for whether its visitor may still see it.
+const SOON: Duration = Duration::from_secs(2);
+
 /// All that is needed to answer for apps. One per process.
 #[derive(Debug)]
 pub(crate) struct Proxy {
@@ -44,6 +57,8 @@ pub(crate) struct Proxy {
     sessions: Sessions,
     upstreams: Arc<Upstreams>,
     known: Known,
+    /// Told every [`SOON`]. A timer for each request would be set and taken back again for nothing.
+    moment: Arc<Notify>,
     /// Who may show an app in a frame: the app itself and the console.
     frame_ancestors: HeaderValue,
 }
@@ -51,9 +66,9 @@ pub(crate) struct Proxy {
 /// A request on its way, with what was found out about it.
 #[derive(Debug)]
 struct Visit {
-    address: AppAddress,
+    address: Arc<AppAddress>,
     /// The path that all pages of the app share; begins and ends with `/`.
-    prefix: String,
+    prefix: Cow<'static, str>,
     uri: Uri,
     /// How much of the path only says which app it is.
     skip: usize,
@@ -72,11 +87,14 @@ impl Proxy {
         let upstreams = Arc::new(Upstreams::default());
         let (tidied, tasks) = (Arc::clone(&upstreams), app.tasks.clone());
         app.tasks.spawn("app connections", async move { tidied.tidy(&tasks).await });
+        let moment = Arc::new(Notify::new());
+        app.tasks.spawn("moments of apps", tell_moments(Arc::clone(&moment), app.tasks.stopping()));
         Arc::new(Self {
             app: Arc::clone(app),
             sessions: Sessions::default(),
             upstreams,
             known: Known::default(),
+            moment,
             frame_ancestors: policy.unwrap_or(HeaderValue::from_static("frame-ancestors 'self'")),
         })
     }
@@ -97,37 +115,38 @@ impl Proxy {
         request: Request<RequestBody>,
         from: SocketAddr,
     ) -> Answer {
-        self.logged(address.map(|address| (address, 0)), request, from).await
+        self.logged(address.map(|address| (Arc::new(address), 0)), request, from).await
     }
 
     /// Answers at the listener that all apps share.
     pub(crate) async fn by_path(self: Arc<Self>, request: Request<RequestBody>, from: SocketAddr) -> Answer {
         let found = Addresses::path(request.uri().path());
-        self.logged(found, request, from).await
+        self.logged(found.map(|(address, skip)| (Arc::new(address), skip)), request, from).await
     }
 
     async fn logged(
         self: Arc<Self>,
-        found: Option<(AppAddress, usize)>,
+        found: Option<(Arc<AppAddress>, usize)>,
         request: Request<RequestBody>,
         from: SocketAddr,
     ) -> Answer {
         let begun = Instant::now();
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let label = found.as_ref().map(|(address, _)| address.clone());
+        let address = found.as_ref().map(|(address, _)| Arc::clone(address));
         let answer = self.visit(found, request, from).await;
-        let micros = begun.elapsed().as_micros();
+        let took = begun.elapsed();
+        let micros = took.as_micros();
         // Never the query: programs put secrets into it.
         let (status, path) = (answer.status(), uri.path());
-        let label = label.as_ref().map(tracing::field::display);
+        let label = address.as_ref().map(tracing::field::display);
         tracing::info!(target: "access", app = label, %method, path, status = status.as_u16(), micros, from = %from.ip());
-        metrics::answered(&method, Some("app"), status, begun.elapsed());
+        metrics::answered(&method, Some("app"), status, took);
         answer
     }
 
     async fn visit(
         self: &Arc<Self>,
-        found: Option<(AppAddress, usize)>,
+        found: Option<(Arc<AppAddress>, usize)>,
         request: Request<RequestBody>,
         from: SocketAddr,
     ) -> Answer {
@@ -218,7 +237,7 @@ impl Proxy {
     /// One who is not signed in here. The same whether there is such an app or not.
     fn stranger(&self, visit: &Visit, addresses: &Addresses, headers: &HeaderMap) -> Answer {
         let link = visit.entrance(addresses);
-        let is_frame = headers.get("sec-fetch-dest").is_some_and(|to| to == "iframe" || to == "frame");
+        let is_frame = headers.get(SEC_FETCH_DEST).is_some_and(|to| to == "iframe" || to == "frame");
         if visit.wants_page && !is_frame {
             return answer::redirect(StatusCode::SEE_OTHER, &link);
         }
@@ -252,12 +271,21 @@ impl Visit {
     }
 }
 
+async fn tell_moments(moment: Arc<Notify>, stopping: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(SOON) => moment.notify_waiters(),
+            () = stopping.cancelled() => return,
+        }
+    }
+}
+
 fn wants_page(method: &Method, headers: &HeaderMap) -> bool {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let reads = method == Method::GET || method == Method::HEAD;
     reads
-        && text("sec-fetch-mode").map_or_else(
-            || text("accept").is_some_and(|accept| accept.contains("text/html")),
+        && text(SEC_FETCH_MODE).map_or_else(
+            || text(header::ACCEPT).is_some_and(|accept| accept.contains("text/html")),
             |mode| mode == "navigate",
         )
 }

@@ -10,9 +10,10 @@ use std::{
 };
 
 use gateway_api::Status;
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, HeaderName, Method, header};
 
 use super::{
+    SEC_FETCH_MODE, SEC_FETCH_SITE,
     address::{Addresses, AppAddress},
     headers::{self, COOKIE, PLAIN_COOKIE},
 };
@@ -127,18 +128,18 @@ fn cookie_name(addresses: &Addresses, plain: bool) -> &'static str {
 ///
 /// Apps of one site are below one domain, so the cookie comes along when a page of one asks another.
 pub(super) fn may_ask(method: &Method, headers: &HeaderMap, is_upgrade: bool) -> bool {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let own = text("origin").map(|origin| {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let own = text(header::ORIGIN).map(|origin| {
         let authority = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-        authority.is_some() && authority == text(header::HOST.as_str())
+        authority.is_some() && authority == text(header::HOST)
     });
     if is_upgrade {
         return own == Some(true);
     }
-    let site = text("sec-fetch-site");
+    let site = text(SEC_FETCH_SITE);
     if method.is_safe() {
         // One from elsewhere without the app's own page at the top has no cookie: it is partitioned.
-        let visit = text("sec-fetch-mode") == Some("navigate");
+        let visit = text(SEC_FETCH_MODE) == Some("navigate");
         return visit || own == Some(true) || site != Some("same-site");
     }
     own.unwrap_or(matches!(site, None | Some("same-origin" | "none")))

@@ -177,6 +177,8 @@ fn connections(max: u32, changes: &news::Changes) -> SqlitePoolOptions {
     let changes = changes.clone();
     SqlitePoolOptions::new()
         .max_connections(max)
+        // A thread of this process holds the file open: there is no server that could have gone away meanwhile.
+        .test_before_acquire(false)
         .after_connect(move |connection, _| Box::pin(changes.clone().watch(connection)))
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
 }
