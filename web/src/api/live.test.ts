@@ -97,13 +97,14 @@ test('what was asked for before the news, and answered after them, is asked agai
 
 test('news of a kind makes its views be read again, and no others', async () => {
   const cache = new QueryClient()
-  const keys = [['queue'], ['people', 'users'], ['changes', 'a']]
+  const anothers = instanceQuery('train').queryKey
+  const keys = [['queue'], anothers, ['people', 'users'], ['changes', 'a']]
   for (const key of keys) cache.setQueryData(key, 1)
   const stale = () => keys.map((key) => cache.getQueryState(key)?.isInvalidated)
   refetchTopics(cache, ['work', 'something new'])
-  expect(stale()).toEqual([true, false, false])
+  expect(stale()).toEqual([true, true, false, false])
   await refetchAll(cache)
-  expect(stale()).toEqual([true, true, false])
+  expect(stale()).toEqual([true, true, true, false])
 })
 
 describe('a stream that is lost', () => {

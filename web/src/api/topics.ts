@@ -9,6 +9,10 @@ const VIEWS: Record<string, readonly QueryKey[]> = {
   work: [
     ['instances', 'everyones'],
     ['jobs', 'list', 'everyones'],
+    // Of somebody else's there is no other news.
+    ['instances', 'one'],
+    ['jobs', 'one'],
+    ['jobs', 'events'],
     ['queue'],
     ['cluster'],
     ['gpus'],

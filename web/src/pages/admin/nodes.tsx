@@ -13,7 +13,7 @@ import { formatBytes } from '../../util/format'
 
 export function NodesSection() {
   const { t } = useTranslation('admin')
-  const { data, error, isPending, refetch } = useQuery({ ...nodesQuery, refetchInterval: 10_000 })
+  const { data, error, isPending, refetch } = useQuery(nodesQuery)
   return (
     <Stack>
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
