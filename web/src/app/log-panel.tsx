@@ -4,7 +4,7 @@ import { useNavigate, useRouter, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
-import { LAST_LINE, logAddress, type LogSource, readLogPart } from '../api/logs'
+import { LAST_LINE, type LogSource, readLogPart, wholeLogAddress } from '../api/logs'
 import { IconArrowDown, IconDownload, IconSearch, IconUp } from '../ui/icons'
 import { type LineLinks, LogView } from '../ui/log-view'
 import { ReasonedButton } from '../ui/reasoned-button'
@@ -14,8 +14,6 @@ import { Trouble } from './trouble'
 import { lastOf, type NumberedPart, useLog, useLogPart } from './use-log'
 import { useTyped } from './use-typed'
 
-/** Of a log without end, what is still worth carrying away. */
-const DOWNLOAD_LINES = 1_000_000
 /** How long the counting of lines may take, in milliseconds. */
 const COUNT_LIMIT = 60_000
 
@@ -65,7 +63,7 @@ export function LogPanel({ source, writing, label, file }: Props) {
           />
           <Button
             component="a"
-            href={logAddress(source, DOWNLOAD_LINES)}
+            href={wholeLogAddress(source)}
             download={file}
             size="xs"
             variant="default"
