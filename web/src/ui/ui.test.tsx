@@ -108,7 +108,11 @@ test('what is open in a row stays open while news arrive', async () => {
 })
 
 test('numbers are sorted as numbers, names as people count', () => {
-  const rows = [{ name: 'run10', hours: 1.9 }, { name: 'run2', hours: 1.25 }, { name: 'run1', hours: 12 }]
+  const rows = [
+    { name: 'run10', hours: 1.9 },
+    { name: 'run2', hours: 1.25 },
+    { name: 'run1', hours: 12 },
+  ]
   const order = (sort: string) => {
     const { unmount } = show(
       <Records

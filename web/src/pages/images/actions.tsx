@@ -208,11 +208,7 @@ function ChangeForm({ saved, own, promotes, onClose }: ChangeProps) {
     },
   })
   return (
-    <form
-      noValidate
-      onKeyDownCapture={ignoreComposingEnter}
-      onSubmit={form.onSubmit(() => change.mutate())}
-    >
+    <form noValidate onKeyDownCapture={ignoreComposingEnter} onSubmit={form.onSubmit(() => change.mutate())}>
       <Stack>
         {change.error && <Trouble error={change.error} />}
         {own && (

@@ -146,7 +146,7 @@ function CreatePart({ images, nodes, source, image }: FormProps) {
 }
 
 function useCreate(form: CreateForm) {
-  const { t: translateProblem } = useTranslation(['errors', 'instances'])
+  const { t: translateProblem } = useTranslation(['errors', 'instances', 'jobs'])
   const navigate = useNavigate()
   const cache = useQueryClient()
   return useMutation({

@@ -37,7 +37,7 @@ export function JobActions({ job, compact, onDeleted }: Props) {
     <Group gap={compact ? 2 : 'xs'} wrap={compact ? 'nowrap' : 'wrap'}>
       <ActionButton
         compact={compact}
-        label={t('action.clone')}
+        label={t('action.rerun')}
         icon={IconClone}
         reason={reason('rerun')}
         onClick={() => void navigate({ to: paths.cloneOfJob(job.id) })}
