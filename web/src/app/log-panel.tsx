@@ -54,7 +54,7 @@ export function LogPanel({ source, writing, label, file }: Props) {
         <Group gap="md">
           {part && <PartSteps part={part} />}
           {!part && shown.cut && <NumberLines source={source} />}
-          <LogSearch find={find} count={found.count} current={at} onCurrent={setCurrent} />
+          <LogSearch find={find} count={found.count} current={at} partly={shown.cut} onCurrent={setCurrent} />
           <Switch
             size="xs"
             label={t('logs.wrap')}
@@ -156,11 +156,13 @@ interface SearchProps {
   find: string
   count: number
   current?: number
+  /** There is more of the log than is searched. */
+  partly: boolean
   onCurrent: (match: number) => void
 }
 
 /** What is searched for stands in the address, so that a link shows it too. */
-function LogSearch({ find, count, current = 0, onCurrent }: SearchProps) {
+function LogSearch({ find, count, current = 0, partly, onCurrent }: SearchProps) {
   const { t } = useTranslation('streams')
   const navigate = useNavigate()
   const look = (text: string) => {
@@ -187,6 +189,7 @@ function LogSearch({ find, count, current = 0, onCurrent }: SearchProps) {
         <>
           <Text size="xs" c="dimmed" role="status" className="numbers" style={{ whiteSpace: 'nowrap' }}>
             {count === 0 ? t('logs.no_match') : t('logs.match', { current: current + 1, count })}
+            {partly && ` · ${t('logs.in_shown')}`}
           </Text>
           <ActionIcon variant="subtle" aria-label={t('logs.previous')} onClick={() => step(-1)}>
             <IconUp size={16} />

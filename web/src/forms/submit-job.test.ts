@@ -121,8 +121,8 @@ succeed_after: never
 })
 
 describe('a time limit', () => {
-  const check = (written: string, hours: number | string) =>
-    test(written, () => expect(read(`berth: 1\ntime_limit: ${written}\n`).limitHours).toBe(hours))
+  const check = (text: string, hours: number | string) =>
+    test(text, () => expect(read(`berth: 1\ntime_limit: ${text}\n`).limitHours).toBe(hours))
   check('1h30m', 1.5)
   check('2d', 48)
   check('90', 1.5)

@@ -87,10 +87,11 @@ export function changeUserCommand(name: string, { role, group }: ChangeUser): st
   return lines.filter(Boolean).join('\n')
 }
 
+const undo = (is: boolean) => (is ? '' : ' --undo')
+
 export function changeImageCommand(image: string, wanted: ChangeImage): string | undefined {
   const { name, tag, share, message, proposed, platform } = wanted
   if (typeof message === 'string') return undefined
-  const undo = (is: boolean) => (is ? '' : ' --undo')
   const word = quoteWord(image)
   const lines = [
     share && `berth image share ${word} ${share}`,

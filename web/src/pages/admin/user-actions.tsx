@@ -153,7 +153,7 @@ function ChangeForm({ user, onClose }: { user: User; onClose: () => void }) {
           label={t('users.group')}
           description={t('users.group_help')}
           allowDeselect={false}
-          data={[...new Set([user.group, ...groups.map((group) => group.name)])]}
+          data={[...new Set([user.group, ...groups.map(({ name }) => name)])]}
           {...form.getInputProps('group')}
         />
         {form.isDirty() && (
