@@ -116,7 +116,7 @@ pub(super) async fn accept_rules(
 mod tests {
     use gateway_api::{notice::NOTICE_MAX_BYTES, session::Role};
     use http::Method;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use crate::{http::testing::Site, store::GroupId};
 
@@ -126,7 +126,7 @@ mod tests {
         let admin = site.user("alice", Role::Admin, GroupId::DEFAULT).await;
         let text = json!({"english": "Power cut at noon"});
         let (noon, one) = ("2030-01-01T12:00:00Z", "2030-01-01T13:00:00Z");
-        let check = async |body, status: u16, pointer: Option<&str>, reason: Option<&str>| {
+        let check = async |body: Value, status: u16, pointer: Option<&str>, reason: Option<&str>| {
             let reply = site.ask(&Method::POST, "/api/v1/announcements", Some(&admin), Some(&body)).await;
             let said = reply.json();
             assert_eq!(reply.status, status, "{body}: {said}");
