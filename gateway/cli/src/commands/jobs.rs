@@ -297,15 +297,15 @@ mod tests {
 
     fn job(name: &str, status: serde_json::Value, ended: serde_json::Value) -> Job {
         let task = serde_json::json!({"role": "main", "index": 0, "name": format!("{name}-main-0"), "status": status});
-        let since = |over: bool| (!over).then_some("2026-01-31T11:30:00Z");
+        let ended_at = (!ended.is_null()).then_some("2026-01-31T11:30:00Z");
         serde_json::from_value(serde_json::json!({
-            "id": "job_00000000000000000000000001", "name": name, "slug": name, "user": "alice",
+            "id": "job_0190f2c3a1b27cc09d3e5f60718293a4", "name": name, "slug": name, "user": "alice",
             "description": "", "dialect": "berth", "interactive": false, "priority": 5,
             "keep_on_failure": false, "goal": "running", "status": status, "attempt": 1,
             "roles": [{"name": "main", "tasks": 1, "image": "base", "command": "train", "cpus": 1.0,
                        "memory_bytes": 1 << 30, "shm_bytes": 0, "gpus": 2}],
             "tasks": [task], "actions": [], "created_at": "2026-01-31T11:00:00Z",
-            "ended": ended, "ended_at": since(ended.is_null()),
+            "ended": ended, "ended_at": ended_at,
         }))
         .unwrap()
     }
@@ -317,7 +317,7 @@ mod tests {
 
         let since = "2026-01-31T11:00:00Z";
         let jobs = [
-            job("late", json!({"state": "waiting", "reason": "queued"}), Null),
+            job("late", json!({"state": "waiting", "reason": "queued", "message": ""}), Null),
             job("pulls", json!({"state": "pulling", "done_bytes": 1, "total_bytes": 2}), Null),
             job("begins", json!({"state": "starting"}), Null),
             job("runs", json!({"state": "running", "since": since}), Null),
@@ -327,7 +327,11 @@ mod tests {
                 json!({"state": "failed", "reason": "exit code 3", "exit_code": 3}),
                 json!({"cause": "exit_code", "exit_code": 3, "task": "main/0"}),
             ),
-            job("over", json!({"state": "stopped"}), json!({"cause": "stopped", "by": "bob"})),
+            job(
+                "over",
+                json!({"state": "stopped", "exit_code": null}),
+                json!({"cause": "stopped", "by": "bob"}),
+            ),
         ];
         let mut text = Vec::new();
         for words in [Language::English, Language::Chinese].map(Words::new) {
