@@ -46,7 +46,7 @@ test('what waits says where it stands and leaves the queue; what started says ho
     for (const name of ['runs', 'next', 'last']) await ask(page, 'POST', '/instances', { ...SMALL, name })
 
     await page.goto(`${site.url}/instances/last`)
-    await page.getByText('Place 2 of 2 in the queue').waitFor()
+    await page.getByText('Place 2 of 2 in the queue').first().waitFor()
     const steps = page.getByRole('list', { name: 'Start', exact: true }).getByRole('listitem')
     assert.equal(await steps.count(), 5)
     const now = await page.locator('[aria-current=step]').textContent()
@@ -76,12 +76,12 @@ test('what waits says where it stands and leaves the queue; what started says ho
     await page.goto(`${site.url}/instances/last`)
     await state.getByText('Stopped', { exact: true }).waitFor()
     await page.goto(`${site.url}/instances/next`)
-    await page.getByText('Place 1 of 1 in the queue').waitFor()
+    await page.getByText('Place 1 of 1 in the queue').first().waitFor()
   })
 })
 
 test('what others hold is taken back', async () => {
-  await inBrowser('take-back', { locale: 'en-GB' }, async (page, shoot) => {
+  await inBrowser('take-back', { locale: 'en-GB', refusals: true }, async (page, shoot) => {
     await signIn(page)
     await page.getByRole('heading', { name: 'Hello, admin' }).waitFor()
     const { user, password } = await addPerson(page, { name: 'erin' })

@@ -97,14 +97,23 @@ test('what was asked for before the news, and answered after them, is asked agai
 
 test('news of a kind makes its views be read again, and no others', async () => {
   const cache = new QueryClient()
-  const anothers = instanceQuery('train').queryKey
-  const keys = [['queue'], anothers, ['people', 'users'], ['changes', 'a']]
+  const keys = [['queue'], ['people', 'users'], ['changes', 'a']]
   for (const key of keys) cache.setQueryData(key, 1)
   const stale = () => keys.map((key) => cache.getQueryState(key)?.isInvalidated)
   refetchTopics(cache, ['work', 'something new'])
-  expect(stale()).toEqual([true, true, false, false])
+  expect(stale()).toEqual([true, false, false])
   await refetchAll(cache)
-  expect(stale()).toEqual([true, true, true, false])
+  expect(stale()).toEqual([true, true, false])
+})
+
+test('the page of what is not one’s own is read again at news of any work, one’s own has news of its own', () => {
+  const cache = new QueryClient()
+  const keys = [instanceQuery('mine').queryKey, instanceQuery('theirs').queryKey]
+  cache.setQueryData(['me'], { name: 'alice' })
+  cache.setQueryData(instanceQuery('mine').queryKey, instance('mine', '2026-01-01'))
+  cache.setQueryData(instanceQuery('theirs').queryKey, { ...instance('theirs', '2026-01-01'), user: 'bob' })
+  refetchTopics(cache, ['work'])
+  expect(keys.map((key) => cache.getQueryState(key)?.isInvalidated)).toEqual([false, true])
 })
 
 describe('a stream that is lost', () => {
