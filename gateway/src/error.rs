@@ -203,6 +203,12 @@ impl Error {
     fn parts(&self) -> Parts {
         use StatusCode as S;
         let plain = |status, code, hint| Parts { status, code, hint, pointer: None, params: Vec::new() };
+        let wrong_state = |kind: &str, name: &str, state: &str, action: &str| Parts {
+            params: [("kind", kind), ("name", name), ("state", state), ("action", action)]
+                .map(|(key, value)| (key, value.to_owned()))
+                .into(),
+            ..plain(S::CONFLICT, Code::WrongState, Some("wait for the state to change, or look at its page"))
+        };
         let field = |code, field: &str, hint, params| Parts {
             status: S::UNPROCESSABLE_ENTITY,
             code,
@@ -362,34 +368,12 @@ impl Error {
                 "take a longer one that is not in use elsewhere",
                 because(*reason),
             ),
-            Self::WrongState { name, state, action } => Parts {
-                params: vec![
-                    ("name", name.clone()),
-                    ("state", (*state).to_owned()),
-                    ("action", action.word().to_owned()),
-                ],
-                ..plain(
-                    S::CONFLICT,
-                    Code::WrongState,
-                    Some("wait for the state to change, or look at its page"),
-                )
-            },
+            Self::WrongState { name, state, action } => wrong_state("instance", name, state, action.word()),
             Self::BadJobFile { notes } => Parts {
                 params: vec![("count", errors(notes).to_string())],
                 ..field(Code::BadJobFile, "file", "mend what `notes` names, each with its line", Vec::new())
             },
-            Self::WrongJobState { name, state, action } => Parts {
-                params: vec![
-                    ("name", name.clone()),
-                    ("state", (*state).to_owned()),
-                    ("action", action.word().to_owned()),
-                ],
-                ..plain(
-                    S::CONFLICT,
-                    Code::WrongState,
-                    Some("wait for the state to change, or look at its page"),
-                )
-            },
+            Self::WrongJobState { name, state, action } => wrong_state("job", name, state, action.word()),
             Self::NeedsMoreMachines { tasks, fit } => Parts {
                 params: vec![("tasks", tasks.to_string()), ("fit", fit.to_string())],
                 ..plain(

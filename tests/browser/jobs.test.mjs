@@ -1,5 +1,6 @@
 // Job files from elsewhere: what they become is shown beside them; a job is confirmed where the site wants it, and cloned.
 
+import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import test from 'node:test'
 
@@ -110,6 +111,26 @@ test('a job is confirmed where the site always asks, and cloned with its changes
     await page.getByRole('button', { name: 'Submit', exact: true }).click()
     await page.getByRole('heading', { name: /first_try.*2/ }).waitFor()
     await page.getByText('annex', { exact: true }).first().waitFor()
+  })
+})
+
+test('a name is composed as input methods do it, and their Enter submits nothing', async () => {
+  await inBrowser('composed', { locale: 'zh-CN', refusals: true }, async (page) => {
+    await signIn(page)
+    await page.goto(`${site.url}/jobs/new`)
+    const name = page.getByRole('textbox', { name: '任务名称', exact: true })
+    await name.focus()
+    const typing = await page.context().newCDPSession(page)
+    await typing.send('Input.imeSetComposition', { text: 'xunlian', selectionStart: 7, selectionEnd: 7 })
+    const enter = { key: 'Enter', code: 'Enter', windowsVirtualKeyCode: 229 }
+    await typing.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...enter })
+    await typing.send('Input.insertText', { text: '训练' })
+    await typing.send('Input.dispatchKeyEvent', { type: 'keyUp', ...enter })
+    await page.getByText('name: 训练').first().waitFor()
+    assert.equal(await name.inputValue(), '训练')
+    assert.equal(new URL(page.url()).pathname, '/jobs/new')
+    const { items } = await ask(page, 'GET', '/jobs')
+    assert.deepEqual(items.filter((job) => /训练|xunlian/.test(job.name)), [])
   })
 })
 

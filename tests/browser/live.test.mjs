@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { ask, inBrowser, isSameDocument, markDocument, signal, signalled, signIn, site } from './browser.mjs'
+import { addPerson, ask, asProgram, inBrowser, isSameDocument, markDocument, signal, signalled, signIn, site } from './browser.mjs'
 
 test('every view is live', async () => {
   await inBrowser('live', { locale: 'en-GB' }, async (page, shoot) => {
@@ -44,6 +44,18 @@ test('every view is live', async () => {
     await shows('/admin/instances', (on) => on.getByRole('row').filter({ hasText: 'patient' }), () => act('DELETE', '/instances/patient'), (on) =>
       on.getByText('Nobody has an instance.'))
     await act('PUT', '/users/admin/quota', { limits: {} })
+
+    // Somebody else's page: of what is not one's own there is only the news that something has changed.
+    const erin = await addPerson(other, { name: 'erin' })
+    await act('PUT', '/users/erin/quota', { limits: { instances: 0, jobs: 0 } })
+    const { token } = await asProgram()('POST', '/session', { ...erin, client: 'cli' })
+    const asErin = asProgram(token)
+    const file = 'berth: 1\nname: theirs\nimage: localhost/berth/base:latest\ncommand: sleep infinity\n'
+    const state = (word) => (on) => on.locator('[aria-live=polite]').first().getByText(word, { exact: true })
+    for (const [kind, body] of [['instances', { ...wanted, name: 'theirs' }], ['jobs', { file }]]) {
+      const { id } = await asErin('POST', `/${kind}`, body)
+      await shows(`/${kind}/${id}`, state('Waiting'), () => asErin('POST', `/${kind}/${id}/stop`), state('Stopped'))
+    }
   })
 })
 

@@ -2,14 +2,10 @@
 // sideways, and axe finds nothing.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { before, describe, test } from 'node:test'
 
+import { mistakes } from './axe.mjs'
 import { ask, inBrowser, signIn, site } from './browser.mjs'
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 /** The instance and the job that whoever runs this has made. */
 const INSTANCE = '/instances/look'
@@ -85,15 +81,7 @@ async function look(page, path) {
   await page.locator('h1').waitFor()
   await page.locator('.after-a-moment').first().waitFor({ state: 'detached' })
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
-  await page.evaluate(AXE)
-  const found = await page.evaluate(async (values) => {
-    const { violations } = await globalThis.axe.run(document, {
-      runOnly: { type: 'tag', values },
-    })
-    return violations.map(
-      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`,
-    )
-  }, RULES)
+  const found = await mistakes(page)
   if (wide > 0) found.push(`${wide} pixels too wide`)
   return found.map((problem) => `${path}: ${problem}`)
 }
@@ -104,6 +92,9 @@ describe('every page', { concurrency: 2 }, () => {
     await inBrowser('pages-before', { locale: 'en-GB' }, async (page) => {
       await signIn(page)
       await ask(page, 'POST', '/announcements', { level: 'warning', text: { english: 'Power cut', chinese: '停电' } })
+      // One that waits, so that the queue has a row.
+      await ask(page, 'PUT', '/users/admin/quota', { limits: { instances: 1 } })
+      await ask(page, 'POST', '/instances', { name: 'waits', cpus: 0.1, memory_bytes: 2 ** 27 })
     })
   })
 
@@ -141,3 +132,46 @@ describe('every page', { concurrency: 2 }, () => {
     }
   }
 })
+
+// After the pages: rules stand before all of them until they are agreed to.
+for (const [language, scheme] of [
+  ['zh-CN', 'dark'],
+  ['en', 'light'],
+]) {
+  test(`dialogs: ${language}, ${scheme}`, async () => {
+    await inBrowser(`dialogs-${language}`, { locale: language, colorScheme: scheme }, async (page, shoot) => {
+      const problems = []
+      const lookAt = async (name) => {
+        await page.getByRole('dialog').waitFor()
+        // A dialog that is still on its way in is pale.
+        await page.waitForFunction(() => document.getAnimations().length === 0)
+        problems.push(...(await mistakes(page, '[role=dialog]')).map((problem) => `${name}: ${problem}`))
+        await shoot(name)
+      }
+      const escape = async () => {
+        await page.keyboard.press('Escape')
+        await page.getByRole('dialog').waitFor({ state: 'detached' })
+      }
+      await signIn(page)
+      await page.locator('h1').waitFor()
+      const { password } = await ask(page, 'POST', '/users', { name: `first-${scheme}` })
+      await page.goto(`${site.url}${INSTANCE}`)
+      await page.getByRole('button', { name: /^(Save image|保存镜像)$/ }).click()
+      await page.getByRole('dialog').getByText('/userhome', { exact: false }).first().waitFor()
+      await lookAt('save')
+      await escape()
+      await page.getByRole('button', { name: /^(Stop|停止)$/ }).click()
+      await lookAt('confirm')
+      await escape()
+      const rules = `Rules for ${scheme}`
+      await ask(page, 'PUT', '/rules', { english: rules, chinese: rules })
+      await page.getByRole('dialog').getByText(rules).waitFor()
+      await lookAt('rules')
+      await page.context().clearCookies()
+      await signIn(page, { user: `first-${scheme}`, password })
+      await page.getByRole('dialog').getByRole('textbox').first().waitFor()
+      await lookAt('first-password')
+      assert.deepEqual(problems, [])
+    })
+  })
+}

@@ -92,7 +92,9 @@ async fn the_console_works_in_a_browser() {
 #[tokio::test]
 async fn every_page_is_sound_in_both_languages_and_themes() {
     let registry = Registry::start().await;
-    let world = World::start_with(Setup { config: registry.config(), ..Setup::default() }).await;
+    let directory = tempfile::tempdir().or_fail("make a directory");
+    let nvml = Some(nvml::library(directory.path()));
+    let world = World::start_with(Setup { config: registry.config(), nvml, ..Setup::default() }).await;
     create(&world, "look", tests::IMAGE).await;
     world.berth(&["save", "look", "--wait"]).await.succeeded();
     let job = format!("berth: 1\nname: look\nimage: {}\ncommand: echo begun; sleep infinity\n", tests::IMAGE);
@@ -183,6 +185,11 @@ async fn what_a_failed_task_left_is_opened_from_its_job() {
     })
     .await;
     walk(&world, "kept").await;
+}
+
+#[tokio::test]
+async fn a_site_is_set_up_and_run_in_a_browser() {
+    walk(&World::start().await, "admin").await;
 }
 
 #[tokio::test]

@@ -111,3 +111,41 @@ pub(super) async fn accept_rules(
 ) -> Result<Json<Rules>, Error> {
     Ok(Json(app.accept_rules(&caller, version).await?))
 }
+
+#[cfg(test)]
+mod tests {
+    use gateway_api::{notice::NOTICE_MAX_BYTES, session::Role};
+    use http::Method;
+    use serde_json::{Value, json};
+
+    use crate::{http::testing::Site, store::GroupId};
+
+    #[tokio::test]
+    async fn an_announcement_that_says_nothing_too_much_or_never_is_refused() {
+        let site = Site::open().await;
+        let admin = site.user("alice", Role::Admin, GroupId::DEFAULT).await;
+        let text = json!({"english": "Power cut at noon"});
+        let (noon, one) = ("2030-01-01T12:00:00Z", "2030-01-01T13:00:00Z");
+        let check = async |body: Value, status: u16, pointer: Option<&str>, reason: Option<&str>| {
+            let reply = site.ask(&Method::POST, "/api/v1/announcements", Some(&admin), Some(&body)).await;
+            let said = reply.json();
+            assert_eq!(reply.status, status, "{body}: {said}");
+            assert_eq!(said["pointer"].as_str(), pointer, "{body}: {said}");
+            assert_eq!(said["params"]["reason"].as_str(), reason, "{body}: {said}");
+        };
+        let long = "x".repeat(NOTICE_MAX_BYTES + 1);
+        check(json!({"level": "info", "text": {}}), 422, Some("/text"), Some("text_missing")).await;
+        check(json!({"level": "info", "text": {"chinese": " \n"}}), 422, Some("/text"), Some("text_missing"))
+            .await;
+        check(json!({"level": "info", "text": {"english": long}}), 422, Some("/text"), Some("text_too_long"))
+            .await;
+        for end in [noon, "2029-12-31T12:00:00Z"] {
+            let window = json!({"level": "info", "text": text, "starts_at": noon, "ends_at": end});
+            check(window, 422, Some("/ends_at"), Some("ends_before_it_starts")).await;
+        }
+        let all = site.ask(&Method::GET, "/api/v1/announcements?all=true", Some(&admin), None).await;
+        assert_eq!(all.json()["items"], json!([]));
+        let window = json!({"level": "info", "text": text, "starts_at": noon, "ends_at": one});
+        check(window, 201, None, None).await;
+    }
+}

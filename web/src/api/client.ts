@@ -6,7 +6,7 @@ import type { paths } from './__generated__/schema'
 import type { Problem } from './types'
 
 /** Codes of errors that happen before an answer of the gateway exists. */
-export type LocalCode = 'offline' | 'unreadable_answer'
+export type LocalCode = 'offline' | 'unreadable_answer' | 'file_too_large'
 
 export interface ApiProblem extends Omit<Problem, 'code'> {
   code: Problem['code'] | LocalCode

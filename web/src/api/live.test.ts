@@ -106,6 +106,16 @@ test('news of a kind makes its views be read again, and no others', async () => 
   expect(stale()).toEqual([true, true, false])
 })
 
+test('the page of what is not one’s own is read again at news of any work, one’s own has news of its own', () => {
+  const cache = new QueryClient()
+  const keys = [instanceQuery('mine').queryKey, instanceQuery('theirs').queryKey]
+  cache.setQueryData(['me'], { name: 'alice' })
+  cache.setQueryData(instanceQuery('mine').queryKey, instance('mine', '2026-01-01'))
+  cache.setQueryData(instanceQuery('theirs').queryKey, { ...instance('theirs', '2026-01-01'), user: 'bob' })
+  refetchTopics(cache, ['work'])
+  expect(keys.map((key) => cache.getQueryState(key)?.isInvalidated)).toEqual([false, true])
+})
+
 describe('a stream that is lost', () => {
   afterEach(() => {
     vi.useRealTimers()

@@ -67,15 +67,20 @@ export async function readLogPart(source: LogSource, from: number, signal: Abort
   }
 }
 
-/** Where the raw text of a log is, for a download; `follow` is the stream of it. */
-export function logAddress(source: LogSource, tail: number, follow = false): string {
-  const query = new URLSearchParams({ tail: String(tail) })
+/** Where the raw text of a whole log is, for a download. */
+export function wholeLogAddress(source: LogSource): string {
+  // Of an instance that is the last thousand lines, unless one asks for all since some time.
+  return logAddress(source, '', 'instance' in source ? { since: '1970-01-01T00:00:00Z' } : {})
+}
+
+function logAddress(source: LogSource, stream: '' | '/follow', part: Record<string, string>): string {
+  const query = new URLSearchParams(part)
   const [kind, name] = 'instance' in source ? ['instances', source.instance] : ['jobs', source.job]
   if ('job' in source) {
     query.set('task', source.task)
     query.set('attempt', String(source.attempt))
   }
-  return `/api/v1/${kind}/${encodeURIComponent(name)}/logs${follow ? '/follow' : ''}?${query}`
+  return `/api/v1/${kind}/${encodeURIComponent(name)}/logs${stream}?${query}`
 }
 
 /**
@@ -92,7 +97,7 @@ export function followLogs(
   // Standard output and standard error are cut anywhere, also within a Chinese character: each has its own decoder.
   let decoders = new Map<number, TextDecoder>()
   const socket = new LastingSocket({
-    path: () => logAddress(source, LINE_LIMIT, true),
+    path: () => logAddress(source, '/follow', { tail: String(LINE_LIMIT) }),
     opened: () => {
       lines = new LogLines()
       decoders = new Map()

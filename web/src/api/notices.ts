@@ -16,7 +16,8 @@ export function announcementsQuery(which: 'now' | 'all') {
           signal,
         }),
       ).items,
-    staleTime: 60_000,
+    // Some begin and end at a time of theirs, of which there is no news.
+    refetchInterval: 60_000,
   })
 }
 

@@ -14,7 +14,7 @@ beforeAll(() =>
 )
 
 function read(problem: ApiProblem, language = 'en') {
-  return problemText(new ApiError(400, problem), i18next.getFixedT(language, ['errors', 'instances']))
+  return problemText(new ApiError(400, problem), i18next.getFixedT(language, ['errors', 'instances', 'jobs']))
 }
 
 /** What gateways answer, written down by a test of the gateway. */
@@ -64,7 +64,10 @@ test('an unknown code is shown in the words of the gateway', () => {
 })
 
 test('an error that is not of the API is still a sentence', () => {
-  const text = problemText(new TypeError('x is undefined'), i18next.getFixedT('en', ['errors', 'instances']))
+  const text = problemText(
+    new TypeError('x is undefined'),
+    i18next.getFixedT('en', ['errors', 'instances', 'jobs']),
+  )
   expect(text.what).toBe(en.errors.code.unreadable_answer.what)
   expect(text.details).toBe('x is undefined')
 })

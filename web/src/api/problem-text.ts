@@ -15,7 +15,7 @@ export interface ProblemText {
   requestId?: string
 }
 
-type Translate = TFunction<['errors', 'instances']>
+type Translate = TFunction<['errors', 'instances', 'jobs']>
 
 export function problemOf(error: unknown): ApiProblem {
   if (error instanceof ApiError) return error.problem
@@ -35,6 +35,8 @@ function words(problem: ApiProblem, t: Translate): Record<string, string> {
   const { field, kind, kinds, reason, state, action, wanted, largest, ...rest } = problem.params ?? {}
   const amount = (text: string | undefined) =>
     text !== undefined && field?.endsWith('_bytes') && /^\d+$/.test(text) ? formatBytes(Number(text)) : text
+  // Jobs have words of their own for how they are.
+  const whose = kind === 'job' ? 'jobs' : 'instances'
   const values: Record<string, string | undefined> = {
     ...rest,
     kind: kind && t(`errors:kind.${kind}`, { defaultValue: kind }),
@@ -42,8 +44,8 @@ function words(problem: ApiProblem, t: Translate): Record<string, string> {
     reason: (reason && t(`errors:reason.${reason}`, { defaultValue: '' })) || rest.why,
     rule: kind && (t(`errors:rule.${kind}`, { defaultValue: '' }) || undefined),
     field: field && t(`errors:field.${field}`, { defaultValue: field }),
-    state: state && t(`instances:state.${state}`, { defaultValue: state }),
-    action: action && t(`instances:action.${action}`, { defaultValue: action }),
+    state: state && t(`${whose}:state.${state}`, { defaultValue: state }),
+    action: action && t(`${whose}:action.${action}`, { defaultValue: action }),
     kinds: kinds && kindsOfWork(kinds, (key, options) => t(key, options)),
     wanted: amount(wanted),
     largest: amount(largest),

@@ -13,13 +13,14 @@ export const POINTS = 360
 /** As often as there is a new one. */
 const EVERY_MS = 10_000
 
-/** The last `seconds`; read again and again while more are being taken. */
-export function samplesQuery(source: SampleSource, seconds: number, taking: boolean) {
+/** The last `seconds` until its end; without one until now, and read again and again while more are being taken. */
+export function samplesQuery(source: SampleSource, seconds: number, taking: boolean, end?: string) {
   return queryOptions({
-    queryKey: ['samples', source, seconds],
+    queryKey: ['samples', source, seconds, end],
     queryFn: async ({ signal }): Promise<Sample[]> => {
-      const since = new Date(Date.now() - seconds * 1000).toISOString()
-      const stretch = { since, points: POINTS }
+      const last = end === undefined ? Date.now() : new Date(end).getTime()
+      const since = new Date(last - seconds * 1000).toISOString()
+      const stretch = { since, ...(end !== undefined && { until: end }), points: POINTS }
       if ('instance' in source) {
         const path = { name: source.instance }
         return dataOf(

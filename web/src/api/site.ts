@@ -19,7 +19,8 @@ export function isUsable({ saved }: Image): boolean {
 export const nodesQuery = queryOptions({
   queryKey: ['nodes'],
   queryFn: async ({ signal }): Promise<Node[]> => dataOf(await api.GET('/api/v1/nodes', { signal })).items,
-  staleTime: 30_000,
+  // Machines come, go and fill up without a word in the store.
+  refetchInterval: 10_000,
 })
 
 /** What is there and what is taken, for everyone. */

@@ -4,6 +4,7 @@
 import type { QueryClient, QueryKey } from '@tanstack/react-query'
 
 import { readAgain } from './read-again'
+import { meQuery } from './session'
 
 const VIEWS: Record<string, readonly QueryKey[]> = {
   work: [
@@ -25,6 +26,24 @@ const VIEWS: Record<string, readonly QueryKey[]> = {
 export function refetchTopics(cache: QueryClient, topics: readonly string[]) {
   for (const queryKey of topics.flatMap((topic) => VIEWS[topic] ?? [])) {
     void readAgain(cache, { queryKey })
+  }
+  if (topics.includes('work')) refetchAnothers(cache)
+}
+
+function isSomebodys(value: unknown): value is { id: string; user: string } {
+  return typeof value === 'object' && value !== null && 'id' in value && 'user' in value
+}
+
+/** The pages of what is not one's own: of that there is no other news. What is gone already is not asked for again. */
+function refetchAnothers(cache: QueryClient) {
+  const me = cache.getQueryData(meQuery.queryKey)?.name
+  for (const kind of ['instances', 'jobs']) {
+    for (const { queryKey, state } of cache.getQueryCache().findAll({ queryKey: [kind, 'one'] })) {
+      const { data, status } = state
+      if (status !== 'success' || !isSomebodys(data) || data.user === me) continue
+      void readAgain(cache, { queryKey, exact: true })
+      if (kind === 'jobs') void readAgain(cache, { queryKey: ['jobs', 'events', data.id] })
+    }
   }
 }
 

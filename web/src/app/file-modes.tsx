@@ -1,8 +1,8 @@
-import { Button, FileButton, Group, SegmentedControl, Text } from '@mantine/core'
+import { Group, SegmentedControl, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 
 import type { FileFormat } from '../forms/file-text'
-import { IconUpload } from '../ui/icons'
+import { TextFileButton } from './text-file-button'
 
 /** How something is described: in a form, or as the file that the form writes. */
 export type FileMode = 'form' | 'text'
@@ -20,9 +20,6 @@ interface Props {
 /** Form or text, YAML or JSON, or a file that is there already. */
 export function FileModes({ mode, onMode, format, onFormat, onFile, noForm }: Props) {
   const { t } = useTranslation('jobs')
-  const read = async (chosen: File | null) => {
-    if (chosen) onFile(await chosen.text())
-  }
   return (
     <Group justify="space-between">
       <Group>
@@ -53,13 +50,7 @@ export function FileModes({ mode, onMode, format, onFormat, onFile, noForm }: Pr
           />
         )}
       </Group>
-      <FileButton onChange={(chosen) => void read(chosen)}>
-        {(props) => (
-          <Button {...props} variant="default" leftSection={<IconUpload size={18} />}>
-            {t('new.import')}
-          </Button>
-        )}
-      </FileButton>
+      <TextFileButton label={t('new.import')} onText={onFile} />
     </Group>
   )
 }

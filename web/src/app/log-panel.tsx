@@ -4,7 +4,7 @@ import { useNavigate, useRouter, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
-import { LAST_LINE, logAddress, type LogSource, readLogPart } from '../api/logs'
+import { LAST_LINE, type LogSource, readLogPart, wholeLogAddress } from '../api/logs'
 import { IconArrowDown, IconDownload, IconSearch, IconUp } from '../ui/icons'
 import { type LineLinks, LogView } from '../ui/log-view'
 import { ReasonedButton } from '../ui/reasoned-button'
@@ -14,8 +14,6 @@ import { Trouble } from './trouble'
 import { lastOf, type NumberedPart, useLog, useLogPart } from './use-log'
 import { useTyped } from './use-typed'
 
-/** Of a log without end, what is still worth carrying away. */
-const DOWNLOAD_LINES = 1_000_000
 /** How long the counting of lines may take, in milliseconds. */
 const COUNT_LIMIT = 60_000
 
@@ -56,7 +54,7 @@ export function LogPanel({ source, writing, label, file }: Props) {
         <Group gap="md">
           {part && <PartSteps part={part} />}
           {!part && shown.cut && <NumberLines source={source} />}
-          <LogSearch find={find} count={found.count} current={at} onCurrent={setCurrent} />
+          <LogSearch find={find} count={found.count} current={at} partly={shown.cut} onCurrent={setCurrent} />
           <Switch
             size="xs"
             label={t('logs.wrap')}
@@ -65,7 +63,7 @@ export function LogPanel({ source, writing, label, file }: Props) {
           />
           <Button
             component="a"
-            href={logAddress(source, DOWNLOAD_LINES)}
+            href={wholeLogAddress(source)}
             download={file}
             size="xs"
             variant="default"
@@ -158,11 +156,13 @@ interface SearchProps {
   find: string
   count: number
   current?: number
+  /** There is more of the log than is searched. */
+  partly: boolean
   onCurrent: (match: number) => void
 }
 
 /** What is searched for stands in the address, so that a link shows it too. */
-function LogSearch({ find, count, current = 0, onCurrent }: SearchProps) {
+function LogSearch({ find, count, current = 0, partly, onCurrent }: SearchProps) {
   const { t } = useTranslation('streams')
   const navigate = useNavigate()
   const look = (text: string) => {
@@ -189,6 +189,7 @@ function LogSearch({ find, count, current = 0, onCurrent }: SearchProps) {
         <>
           <Text size="xs" c="dimmed" role="status" className="numbers" style={{ whiteSpace: 'nowrap' }}>
             {count === 0 ? t('logs.no_match') : t('logs.match', { current: current + 1, count })}
+            {partly && ` · ${t('logs.in_shown')}`}
           </Text>
           <ActionIcon variant="subtle" aria-label={t('logs.previous')} onClick={() => step(-1)}>
             <IconUp size={16} />

@@ -9,7 +9,7 @@ import type { Sample } from '../api/types'
 import type { Line } from '../ui/chart'
 import { IconDownload } from '../ui/icons'
 import { LoadingRows } from '../ui/loading'
-import { formatBytes } from '../util/format'
+import { formatBytes, formatExact } from '../util/format'
 import { later } from '../util/later'
 import { DEFAULT_RANGE, type MetricsRange, RANGES } from '../util/metrics-range'
 import { columnsOf, csvOf, type Measure, stepOf } from '../util/sample-columns'
@@ -22,6 +22,8 @@ interface Props {
   source: SampleSource
   /** More are being taken. */
   taking: boolean
+  /** When it ended: the last that it did is shown, however long ago that is. */
+  end?: string
   /** What it was given of each, so that the scale shows how near the limit is. */
   limits: { cpus?: number; memoryBytes?: number; gpus: number }
   /** What a download is called, without its ending. */
@@ -53,16 +55,24 @@ function plotsFor({ cpus, memoryBytes, gpus }: Props['limits']): Plot[] {
 }
 
 /** What something used, over a stretch of time that stands in the address. */
-export function MetricsPanel({ source, taking, limits, file }: Props) {
-  const { t } = useTranslation('metrics')
+export function MetricsPanel({ source, taking, end, limits, file }: Props) {
+  const { t, i18n } = useTranslation('metrics')
   const { range = DEFAULT_RANGE } = useSearch({ strict: false })
   const { data, dataUpdatedAt, error, isPending, refetch } = useQuery(
-    samplesQuery(source, RANGES[range], taking),
+    samplesQuery(source, RANGES[range], taking, end),
   )
+  const last = end === undefined ? dataUpdatedAt : new Date(end).getTime()
   return (
     <Stack>
       <Group justify="space-between" gap="xs">
-        <RangeControl range={range} />
+        <Group gap="xs">
+          <RangeControl range={range} />
+          {end !== undefined && (
+            <Text size="xs" c="dimmed">
+              {t('until', { at: formatExact(new Date(end), i18n.language) })}
+            </Text>
+          )}
+        </Group>
         {data && data.length > 0 && (
           <Button
             size="xs"
@@ -78,7 +88,7 @@ export function MetricsPanel({ source, taking, limits, file }: Props) {
       {isPending && <LoadingRows rows={2} height={180} />}
       {data?.length === 0 && <Text c="dimmed">{t(taking ? 'none_yet' : 'none')}</Text>}
       {data && data.length > 0 && (
-        <Plots samples={data} until={dataUpdatedAt / 1000} range={range} plots={plotsFor(limits)} />
+        <Plots samples={data} until={last / 1000} range={range} plots={plotsFor(limits)} />
       )}
     </Stack>
   )
@@ -103,7 +113,7 @@ function RangeControl({ range }: { range: MetricsRange }) {
 
 interface PlotsProps {
   samples: Sample[]
-  /** When they were read, in seconds since 1970. */
+  /** Where they end, in seconds since 1970. */
   until: number
   range: MetricsRange
   plots: Plot[]

@@ -14,13 +14,16 @@ interface Props {
 }
 
 export function Trouble({ error, onRetry }: Props) {
-  const { t } = useTranslation(['errors', 'instances'])
+  const { t } = useTranslation(['errors', 'instances', 'jobs'])
   return <ErrorPanel {...problemText(error, t)} onRetry={onRetry} />
 }
 
 /** For errors of something that was asked for in passing, with no place of their own on the page. */
 export function showTrouble(error: unknown) {
-  const { what, why, hint, requestId } = problemText(error, i18next.getFixedT(null, ['errors', 'instances']))
+  const { what, why, hint, requestId } = problemText(
+    error,
+    i18next.getFixedT(null, ['errors', 'instances', 'jobs']),
+  )
   notifications.show({
     color: 'red',
     title: what,

@@ -6,6 +6,7 @@ import { resources as en } from '../i18n/en'
 import { GIB } from '../util/format'
 import {
   cloneName,
+  freshName,
   createErrors,
   type CreateValues,
   requestFrom,
@@ -104,6 +105,12 @@ describe('slugOf', () => {
   check('Train_1', 'train-1')
   check('__a__b__', 'a-b')
   check('___', 'x')
+})
+
+test('a new instance has a name that is free', () => {
+  expect(freshName([])).toBe('dev_1')
+  expect(freshName(['dev_1', 'train'])).toBe('dev_2')
+  expect(freshName(['dev_2'])).toBe('dev_1')
 })
 
 describe('cloneName', () => {

@@ -100,6 +100,12 @@ export function valuesLike(instance: Instance, firstCluster?: string): CreateVal
   }
 }
 
+/** A name that none of these has yet: `dev_1`, `dev_2`. */
+export function freshName(taken: readonly string[]): string {
+  const number = taken.findIndex((_, index) => !taken.includes(`dev_${index + 1}`))
+  return `dev_${(number === -1 ? taken.length : number) + 1}`
+}
+
 /** `train` becomes `train_2`, and `train_2` becomes `train_3`. */
 export function cloneName(name: string): string {
   const [, stem = name, number] = /^(.+?)(?:_(\d+))?$/.exec(name) ?? []

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 
 import {
   fieldAt,
+  professionalCount,
   readJob,
   renamed,
   roleNames,
@@ -49,7 +50,7 @@ test('the form shows what the file says', () => {
     name: 'finetune',
     memoryGib: 8,
     limitHours: 1.5,
-    retries: '',
+    retries: 'after-failure',
     command: 'set -e\npython train.py\n',
     env: [
       { key: 'SEED', value: '7' },
@@ -78,6 +79,54 @@ describe('what is changed in the form', () => {
   says({ limitHours: 0.25 }, { time_limit: '15m' })
   says({ ports: 'http, tensorboard' }, { ports: [{ label: 'http' }, { label: 'tensorboard' }] })
   says({ env: [{ id: 1, key: 'A', value: '007' }] }, { env: { A: '007' } })
+})
+
+describe('what the form does not show', () => {
+  const file = `berth: 1
+image: a
+mounts:
+  - from: datasets/imagenet # shared
+    to: /data
+    read_only: true
+ports:
+  - label: http
+    begin_at: 8080
+    count: 2
+succeed_after: never
+`
+
+  const stays = (change: Partial<ReturnType<typeof read>>, expected: object) =>
+    test(`stays with ${JSON.stringify(change)}`, () => {
+      const after = changed(file, change)
+      expect(parse(after)).toEqual({ ...parse(file), ...expected })
+      expect(after).toContain('# shared')
+    })
+  const [mount, port] = [
+    { from: 'datasets/imagenet', to: '/data', read_only: true },
+    { label: 'http', begin_at: 8080, count: 2 },
+  ]
+  stays({ mounts: 'runs:/runs\ndatasets/imagenet:/data' }, { mounts: [{ from: 'runs', to: '/runs' }, mount] })
+  stays({ ports: 'http, ssh' }, { ports: [port, { label: 'ssh' }] })
+  stays({ ports: '' }, { ports: undefined })
+  stays({ name: 'x' }, { name: 'x' })
+
+  test('is counted among the settings that are hidden', () => {
+    expect(read(file)).toMatchObject({ succeedAfter: 'never' })
+    expect(professionalCount(read(file))).toBe(2)
+  })
+
+  test('goes when it is taken out', () => {
+    expect(parse(changed(file, { mounts: '' }))).not.toHaveProperty('mounts')
+  })
+})
+
+describe('a time limit', () => {
+  const check = (text: string, hours: number | string) =>
+    test(text, () => expect(read(`berth: 1\ntime_limit: ${text}\n`).limitHours).toBe(hours))
+  check('1h30m', 1.5)
+  check('2d', 48)
+  check('90', 1.5)
+  check('1d12h', 36)
 })
 
 test('several roles have a form each', () => {

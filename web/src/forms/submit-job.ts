@@ -1,9 +1,9 @@
 // The job form as data. The file is the job: the form reads a part of it and writes back only what was changed there, so
 // that comments, order and all that the form does not know stay as they are.
 
-import { type Document, isMap, isScalar, isSeq, type Pair, parseDocument, stringify } from 'yaml'
+import { type Document, isMap, isNode, isScalar, isSeq, type Pair, parseDocument, stringify } from 'yaml'
 
-import { HOUR_S } from '../util/format'
+import { DAY_S, HOUR_S } from '../util/format'
 import {
   asFormat,
   type EnvRow,
@@ -17,7 +17,7 @@ import {
   wordOf,
 } from './file-text'
 
-/** Number inputs hold text while they are empty or half typed. */
+/** Number inputs hold text while they are empty or half typed; and the words that may stand for a number in a file. */
 export interface JobValues {
   name: string
   gpuModel: string
@@ -188,13 +188,20 @@ export function withoutRole(file: string, role: number): string {
   return textOf(document, isJson(file))
 }
 
-const TIME = /^(?:(\d+(?:\.\d+)?)h)?(?:(\d+)m)?(?:(\d+)s)?$/
+const TIME = /^(?:(\d+)d)?(?:(\d+(?:\.\d+)?)h)?(?:(\d+)m)?(?:(\d+)s)?$/
 
 function hoursOf(value: unknown): number | string {
-  const text = String(value ?? '')
-  const [, hours = '0', minutes = '0', seconds = '0'] = TIME.exec(text) ?? []
-  const total = Number(hours) + (Number(minutes) * 60 + Number(seconds)) / HOUR_S
+  // A bare number is minutes.
+  const text = typeof value === 'number' ? `${value}m` : String(value ?? '')
+  const [, days = '0', hours = '0', minutes = '0', seconds = '0'] = TIME.exec(text) ?? []
+  const rest = Number(days) * DAY_S + Number(minutes) * 60 + Number(seconds)
+  const total = Number(hours) + rest / HOUR_S
   return text === '' || total === 0 ? '' : total
+}
+
+/** A number, or the word that stands for it: `never`, `after-failure`. */
+function countOf(value: unknown): number | string {
+  return typeof value === 'number' ? value : wordOf(value)
 }
 
 function timeOf(hours: number | string): string | undefined {
@@ -209,7 +216,7 @@ function labelOf(port: unknown): string {
 
 function portsOf(value: unknown): string {
   const ports: unknown[] = Array.isArray(value) ? value : []
-  return ports.map(labelOf).join(', ')
+  return ports.map(labelOf).filter(Boolean).join(', ')
 }
 
 function mountLine(mount: unknown): string {
@@ -220,7 +227,7 @@ function mountLine(mount: unknown): string {
 
 function mountsOf(value: unknown): string {
   const mounts: unknown[] = Array.isArray(value) ? value : []
-  return mounts.map(mountLine).join('\n')
+  return mounts.map(mountLine).filter(Boolean).join('\n')
 }
 
 /** What the form shows of a file; null if it is not Berth's own or cannot be read. */
@@ -239,7 +246,7 @@ export function readJob(file: string, role = 0): JobValues | null {
     name: wordOf(get(['name'])),
     gpuModel: wordOf(get(['gpu_model'])),
     limitHours: hoursOf(get(['time_limit'])),
-    retries: numberOf(get(['retries'])),
+    retries: countOf(get(['retries'])),
     keepOnFailure: get(['keep_on_failure']) === true,
     env: envOf(document),
     role,
@@ -247,8 +254,8 @@ export function readJob(file: string, role = 0): JobValues | null {
     image: wordOf(get([...at, 'image'])),
     command: wordOf(get([...at, 'command'])),
     tasks: numberOf(get([...at, 'tasks'])),
-    failAfter: numberOf(get([...at, 'fail_after'])),
-    succeedAfter: numberOf(get([...at, 'succeed_after'])),
+    failAfter: countOf(get([...at, 'fail_after'])),
+    succeedAfter: countOf(get([...at, 'succeed_after'])),
     cpus: numberOf(get([...at, 'cpus'])),
     memoryGib: gibOf(get([...at, 'memory'])),
     shmGib: gibOf(get([...at, 'shm'])),
@@ -269,19 +276,37 @@ function count(value: number | string): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
-function portList(labels: string): { label: string }[] | undefined {
+function portList(labels: string): { label: string }[] {
   const found = labels.split(/[,，\s]+/).filter((label) => label !== '')
-  return found.length === 0 ? undefined : found.map((label) => ({ label }))
+  return found.map((label) => ({ label }))
 }
 
-function mountList(lines: string): { from: string; to: string }[] | undefined {
-  const found = lines.split('\n').flatMap((line) => {
+function mountList(lines: string): { from: string; to: string }[] {
+  return lines.split('\n').flatMap((line) => {
     const colon = line.lastIndexOf(':')
     return line.trim() === '' || colon === -1
       ? []
       : [{ from: line.slice(0, colon).trim(), to: line.slice(colon + 1).trim() }]
   })
-  return found.length === 0 ? undefined : found
+}
+
+/** Writes a list of which the form shows only a part, `shown`: what it says of an entry alike stays as it is. */
+function putList(document: Document, path: Path, wanted: object[], shown: (entry: unknown) => string) {
+  const list = document.getIn(path)
+  const before = isSeq(list) ? list.items.map((item) => ({ item, is: shown(plainOf(item, document)) })) : []
+  const items: unknown[] = wanted.map((entry) => {
+    const at = before.findIndex(({ is }) => is === shown(entry))
+    return at === -1 ? document.createNode(entry) : before.splice(at, 1)[0]?.item
+  })
+  // An entry that the form cannot show was not taken out there.
+  items.push(...before.filter(({ is }) => is === '').map(({ item }) => item))
+  if (items.length === 0) document.deleteIn(path)
+  else if (isSeq(list)) list.items = items
+  else document.setIn(path, document.createNode(wanted))
+}
+
+function plainOf(item: unknown, document: Document): unknown {
+  return isNode(item) ? item.toJS(document) : item
 }
 
 function envMap(rows: EnvRow[]): Record<string, string> | undefined {
@@ -321,11 +346,11 @@ export function writeJob(file: string, before: JobValues, after: JobValues): str
   if (changed('memoryGib')) put([...at, 'memory'], sizeOf(after.memoryGib))
   if (changed('shmGib')) put([...at, 'shm'], sizeOf(after.shmGib))
   if (changed('gpus')) put([...at, 'gpus'], count(after.gpus))
-  if (changed('ports')) put([...at, 'ports'], portList(after.ports))
+  if (changed('ports')) putList(document, [...at, 'ports'], portList(after.ports), labelOf)
   if (changed('description')) put(['description'], optional(after.description))
   if (changed('priority')) put(['priority'], count(after.priority))
   if (changed('pool')) put(['pool'], optional(after.pool))
-  if (changed('mounts')) put(['mounts'], mountList(after.mounts))
+  if (changed('mounts')) putList(document, ['mounts'], mountList(after.mounts), mountLine)
   return textOf(document, isJson(file))
 }
 

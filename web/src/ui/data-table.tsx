@@ -6,6 +6,7 @@ import {
   createSortedRowModel,
   rowSortingFeature,
   sortFn_alphanumeric,
+  sortFn_basic,
   sortFn_text,
   type SortingState,
   tableFeatures,
@@ -18,7 +19,7 @@ import { IconSortAscending, IconSortDescending } from './icons'
 const features = tableFeatures({
   rowSortingFeature,
   sortedRowModel: createSortedRowModel(),
-  sortFns: { text: sortFn_text, alphanumeric: sortFn_alphanumeric },
+  sortFns: { basic: sortFn_basic, text: sortFn_text, alphanumeric: sortFn_alphanumeric },
 })
 
 type Features = typeof features

@@ -35,14 +35,16 @@ export function Records<T extends object>(props: Props<T>) {
 
 function RecordTable<T extends object>(props: Props<T>) {
   const { t } = useTranslation()
-  const { columns, actions, sort, onSort } = props
+  const { rows, columns, actions, sort, onSort } = props
   const drawn = useMemo((): DataColumn<T>[] => {
+    const [one] = rows
     const made = columns.map((column): DataColumn<T> => ({
       id: column.id,
       header: column.header,
       accessorFn: (row) => column.sortBy?.(row) ?? '',
       cell: ({ row }) => column.cell(row.original),
-      sortFn: 'alphanumeric',
+      // What people call 2 is before what they call 10; a number has its own order, also behind the point.
+      sortFn: one && typeof column.sortBy?.(one) === 'number' ? 'basic' : 'alphanumeric',
       enableSorting: onSort !== undefined && column.sortBy !== undefined,
     }))
     if (actions) {
@@ -54,7 +56,7 @@ function RecordTable<T extends object>(props: Props<T>) {
       })
     }
     return made
-  }, [columns, actions, onSort, t])
+  }, [rows, columns, actions, onSort, t])
   const sorting = useMemo(
     () => (sort ? [{ id: sort.replace(/^-/, ''), desc: sort.startsWith('-') }] : []),
     [sort],
@@ -62,7 +64,7 @@ function RecordTable<T extends object>(props: Props<T>) {
   return (
     <DataTable
       label={props.label}
-      rows={props.rows}
+      rows={rows}
       columns={drawn}
       rowId={props.rowId}
       headingColumn={props.heading}

@@ -107,6 +107,36 @@ test('what is open in a row stays open while news arrive', async () => {
   screen.getByRole('button', { name: 'opened' })
 })
 
+test('numbers are sorted as numbers, names as people count', () => {
+  const rows = [
+    { name: 'run10', hours: 1.9 },
+    { name: 'run2', hours: 1.25 },
+    { name: 'run1', hours: 12 },
+  ]
+  const order = (sort: string) => {
+    const { unmount } = show(
+      <Records
+        label="usage"
+        rows={rows}
+        rowId={(row) => row.name}
+        heading="name"
+        sort={sort}
+        onSort={() => undefined}
+        columns={[
+          { id: 'name', header: 'name', cell: (row) => row.name, sortBy: (row) => row.name },
+          { id: 'hours', header: 'hours', cell: (row) => row.hours, sortBy: (row) => row.hours },
+        ]}
+      />,
+    )
+    const names = screen.getAllByRole('rowheader').map((cell) => cell.textContent)
+    unmount()
+    return names
+  }
+  expect(order('hours')).toEqual(['run2', 'run10', 'run1'])
+  expect(order('-hours')).toEqual(['run1', 'run10', 'run2'])
+  expect(order('name')).toEqual(['run1', 'run2', 'run10'])
+})
+
 function Keys({ acts, asks = false }: { acts: Record<string, () => void>; asks?: boolean }) {
   useKeys(acts, true)
   return (

@@ -1,7 +1,16 @@
 // The `berth` command with the same effect as a form: it teaches the command line to those who start in a browser.
 
-import type { AddToken, AddUser, CreateInstance, QuotaLimits, SaveInstance, SubmitJob } from '../api/types'
-import { GIB, MIB } from './format'
+import type {
+  AddToken,
+  AddUser,
+  ChangeImage,
+  ChangeUser,
+  CreateInstance,
+  QuotaLimits,
+  SaveInstance,
+  SubmitJob,
+} from '../api/types'
+import { GIB, HOUR_S, MIB } from './format'
 import { originForPrograms } from './own-address'
 import { quoteWord } from './shell-words'
 
@@ -9,6 +18,12 @@ function size(bytes: number): string {
   if (bytes % GIB === 0) return `${bytes / GIB}G`
   if (bytes % MIB === 0) return `${bytes / MIB}M`
   return String(bytes)
+}
+
+function time(seconds: number): string {
+  if (seconds === 0) return '0'
+  if (seconds % HOUR_S === 0) return `${seconds / HOUR_S}h`
+  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`
 }
 
 export function createCommand(request: CreateInstance): string {
@@ -57,6 +72,35 @@ export function addUserCommand({ name, role, group }: AddUser): string {
   if (role) words.push('--role', role)
   if (group) words.push('--group', quoteWord(group))
   return words.join(' ')
+}
+
+export function limitJobCommand(job: string, seconds: number): string {
+  return `berth change ${quoteWord(job)} --time-limit ${time(seconds)}`
+}
+
+/** One line for each thing that is changed; none for what only the API can change. */
+export function changeUserCommand(name: string, { role, group }: ChangeUser): string {
+  const lines = [
+    role && `berth user role ${quoteWord(name)} ${role}`,
+    group && `berth user group ${quoteWord(name)} ${quoteWord(group)}`,
+  ]
+  return lines.filter(Boolean).join('\n')
+}
+
+const undo = (is: boolean) => (is ? '' : ' --undo')
+
+export function changeImageCommand(image: string, wanted: ChangeImage): string | undefined {
+  const { name, tag, share, message, proposed, platform } = wanted
+  if (typeof message === 'string') return undefined
+  const word = quoteWord(image)
+  const lines = [
+    share && `berth image share ${word} ${share}`,
+    typeof proposed === 'boolean' && `berth image propose ${word}${undo(proposed)}`,
+    typeof platform === 'boolean' && `berth image promote ${word}${undo(platform)}`,
+    // A word alone is a tag. Last: after it the image has another name.
+    (name || tag) && `berth image mv ${word} ${quoteWord(name ? `${name}:${tag ?? ''}` : `${tag}`)}`,
+  ]
+  return lines.filter(Boolean).join('\n')
 }
 
 /** The same request by the API, for scripts without the `berth` command. */

@@ -3,6 +3,7 @@
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
 
 export const HOUR_S = 3_600
+export const DAY_S = 24 * HOUR_S
 export const GIB = 2 ** 30
 export const MIB = 2 ** 20
 

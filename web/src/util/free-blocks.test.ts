@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import type { ClusterCard, ClusterNode } from '../api/types'
-import { largestFree, sumsByModel } from './free-blocks'
+import { largestFree, sumsByModel, sumsOfNodes } from './free-blocks'
 
 const card = (model: string, held = false, healthy = true): ClusterCard => ({
   id: `${model}-${held}-${healthy}`,
@@ -33,6 +33,12 @@ test('a block is what is free on one node', () => {
     { model: '3090', all: 5, free: 3, block: 2 },
     { model: 'A100', all: 3, free: 1, block: 1 },
   ])
+  // Nobody gets what the third has: it is not well.
+  expect(sumsOfNodes(nodes)).toEqual({
+    cpus: { held: 68, all: 80 },
+    memory: { held: 220, all: 300 },
+    gpus: { held: 4, all: 8 },
+  })
 })
 
 test('no GPUs at all is an ordinary site', () => {

@@ -37,6 +37,34 @@ export function largestFree(nodes: readonly ClusterNode[], most = Infinity): Blo
   }
 }
 
+/** What is given out, and what there is. */
+export interface Share {
+  held: number
+  all: number
+}
+
+/** All machines together. One that is not well has what it has, and none of it is free. */
+export function sumsOfNodes(nodes: readonly ClusterNode[]): Record<'cpus' | 'memory' | 'gpus', Share> {
+  const sum = (held: (node: ClusterNode) => number, all: (node: ClusterNode) => number): Share => ({
+    held: nodes.reduce((total, node) => total + (isReady(node) ? held(node) : all(node)), 0),
+    all: nodes.reduce((total, node) => total + all(node), 0),
+  })
+  return {
+    cpus: sum(
+      (node) => node.cpus_held,
+      (node) => node.cpus,
+    ),
+    memory: sum(
+      (node) => node.memory_held_bytes,
+      (node) => node.memory_bytes,
+    ),
+    gpus: sum(
+      (node) => node.cards.filter((card) => !isFree(card)).length,
+      (node) => node.cards.length,
+    ),
+  }
+}
+
 export function sumsByModel(nodes: readonly ClusterNode[]): ModelSum[] {
   const models = new Set(nodes.flatMap((node) => node.cards.map((card) => card.model)))
   return [...models].toSorted().map((model) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { leadsTo } from '../api/apps'
-import { createCommand } from './cli-command'
+import { changeImageCommand, changeUserCommand, createCommand, limitJobCommand } from './cli-command'
 import { formatAgo, formatBytes, GIB, MIB } from './format'
 import { LINE_LIMIT, LogLines, PART_LINES, partAround, plainLine } from './log-lines'
 import { hostForPrograms, originForPrograms } from './own-address'
@@ -25,6 +25,20 @@ test('a quoted word is read back as it was', () => {
   for (const word of ['', 'plain', 'a b', `it's`, '$HOME', '"', '\\', '中文', 'a\nb']) {
     expect(splitWords(quoteWord(word)), word).toEqual([word])
   }
+})
+
+test('a change is a command for each thing that is changed', () => {
+  expect(limitJobCommand('digits', 5_400)).toBe('berth change digits --time-limit 90m')
+  expect(limitJobCommand('digits', 0)).toBe('berth change digits --time-limit 0')
+  expect(changeUserCommand('bob', { role: 'leader', group: 'vision' })).toBe(
+    'berth user role bob leader\nberth user group bob vision',
+  )
+  expect(changeImageCommand('torch:v1', { share: 'group', name: 'net', platform: false })).toBe(
+    'berth image share torch:v1 group\nberth image promote torch:v1 --undo\nberth image mv torch:v1 net:',
+  )
+  expect(changeImageCommand('torch:v1', { tag: 'v2' })).toBe('berth image mv torch:v1 v2')
+  // There is no command for it.
+  expect(changeImageCommand('torch:v1', { message: 'for the paper' })).toBeUndefined()
 })
 
 test('the command says what the form says', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 
 import type { Usage } from '../api/types'
+import { auditCsv } from './audit-csv'
 import { sumsOf, usageCsv } from './usage'
 
 const ROWS: Usage[] = [
@@ -22,5 +23,19 @@ test('a name is no formula and no two cells to a spreadsheet', () => {
   const row = { group: 'a, "b"', gpu_model: '=1+1', gpu_hours: 1.5, cpu_hours: 0, starts: 0 }
   expect(usageCsv([{ ...row, user: 'carol' }])).toBe(
     'user,group,gpu_model,gpu_hours,cpu_hours,starts,image_bytes\r\ncarol,"a, ""b""",\'=1+1,1.5,0,0,\r\n',
+  )
+})
+
+test('a line of the audit log is a row, with its details in one cell', () => {
+  const line = {
+    id: 7,
+    at: '2026-01-01T00:00:00Z',
+    actor: '=cmd',
+    act: 'sign_in',
+    result: 'refused',
+  } as const
+  expect(auditCsv([{ ...line, details: { name: 'train', why: 'a, b' }, source: '10.0.0.1' }])).toBe(
+    'id,at,actor,act,result,object,details,source,request_id\r\n' +
+      '7,2026-01-01T00:00:00Z,\'=cmd,sign_in,refused,,"name=train why=a, b",10.0.0.1,\r\n',
   )
 })

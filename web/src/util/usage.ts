@@ -1,6 +1,7 @@
 // What was held over time, summed up, and as a table for a spreadsheet.
 
 import type { Usage } from '../api/types'
+import { csvTable } from './csv'
 
 export const USAGE_KEYS = ['user', 'group', 'model'] as const
 export type UsageKey = (typeof USAGE_KEYS)[number]
@@ -38,14 +39,9 @@ export function sumsOf(rows: readonly Usage[], by: UsageKey): UsageSum[] {
 
 const COLUMNS = ['user', 'group', 'gpu_model', 'gpu_hours', 'cpu_hours', 'starts', 'image_bytes'] as const
 
-/** A cell that a spreadsheet reads as text: neither as several cells nor as a formula. */
-function cell(value: string | number): string {
-  if (typeof value === 'number') return String(value)
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
-
 export function usageCsv(rows: readonly Usage[]): string {
-  const lines = rows.map((row) => COLUMNS.map((column) => cell(row[column] ?? '')).join(','))
-  return `${[COLUMNS.join(','), ...lines].join('\r\n')}\r\n`
+  return csvTable(
+    COLUMNS,
+    rows.map((row) => COLUMNS.map((column) => row[column] ?? '')),
+  )
 }

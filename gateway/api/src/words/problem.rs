@@ -95,6 +95,7 @@ fn chinese(problem: &Problem) -> String {
         Code::NotHere => not_here(param),
         Code::WeakPassword => because("密码过于简单".to_owned(), why()),
         Code::WrongState => {
+            let state = if param("kind") == "job" { state_of_job } else { state };
             format!("当前状态为“{}”，不能执行“{}”", state(param("state")), action(param("action")))
         }
         Code::BadBody => match why() {
@@ -393,6 +394,19 @@ fn state(state: &str) -> &str {
         "failed" => "失败",
         "deleting" => "删除中",
         other => other,
+    }
+}
+
+/// Jobs have words of their own for theirs.
+fn state_of_job(word: &str) -> &str {
+    match word {
+        "waiting" => "等待",
+        "starting" => "启动",
+        "running" => "运行",
+        "stopped" => "终止",
+        "succeeded" => "完成",
+        "failed" => "错误",
+        other => state(other),
     }
 }
 

@@ -219,7 +219,7 @@ fn table(jobs: &[Job], all: bool, words: Words, now: Timestamp) -> String {
         let user = if all { job.user.to_string() } else { job.priority.to_string() };
         [
             job.name.clone(),
-            words.state(&job.status).to_owned(),
+            words.state_of_job(&job.status).to_owned(),
             user,
             tasks(job),
             gpus(job),
@@ -272,7 +272,7 @@ fn details(job: &Job, words: Words) -> String {
         });
         let line = [
             format!("{}/{}", task.role, task.index),
-            words.state_in_full(&task.status),
+            words.task_state(task),
             task.address.clone().unwrap_or_default(),
             ports.collect::<Vec<_>>().join(" "),
         ];
@@ -293,6 +293,54 @@ fn details(job: &Job, words: Words) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::Language;
+
+    fn job(name: &str, status: serde_json::Value, ended: serde_json::Value) -> Job {
+        let task = serde_json::json!({"role": "main", "index": 0, "name": format!("{name}-main-0"), "status": status});
+        let ended_at = (!ended.is_null()).then_some("2026-01-31T11:30:00Z");
+        serde_json::from_value(serde_json::json!({
+            "id": "job_0190f2c3a1b27cc09d3e5f60718293a4", "name": name, "slug": name, "user": "alice",
+            "description": "", "dialect": "berth", "interactive": false, "priority": 5,
+            "keep_on_failure": false, "goal": "running", "status": status, "attempt": 1,
+            "roles": [{"name": "main", "tasks": 1, "image": "base", "command": "train", "cpus": 1.0,
+                       "memory_bytes": 1 << 30, "shm_bytes": 0, "gpus": 2}],
+            "tasks": [task], "actions": [], "created_at": "2026-01-31T11:00:00Z",
+            "ended": ended, "ended_at": ended_at,
+        }))
+        .unwrap()
+    }
+
+    /// The words that Chinese users know from such platforms: 等待 运行 完成 错误 终止.
+    #[test]
+    fn jobs_in_both_languages() {
+        use serde_json::{Value::Null, json};
+
+        let since = "2026-01-31T11:00:00Z";
+        let jobs = [
+            job("late", json!({"state": "waiting", "reason": "queued", "message": ""}), Null),
+            job("pulls", json!({"state": "pulling", "done_bytes": 1, "total_bytes": 2}), Null),
+            job("begins", json!({"state": "starting"}), Null),
+            job("runs", json!({"state": "running", "since": since}), Null),
+            job("done", json!({"state": "succeeded"}), json!({"cause": "succeeded"})),
+            job(
+                "fails",
+                json!({"state": "failed", "reason": "exit code 3", "exit_code": 3}),
+                json!({"cause": "exit_code", "exit_code": 3, "task": "main/0"}),
+            ),
+            job(
+                "over",
+                json!({"state": "stopped", "exit_code": null}),
+                json!({"cause": "stopped", "by": "bob"}),
+            ),
+        ];
+        let mut text = Vec::new();
+        for words in [Language::English, Language::Chinese].map(Words::new) {
+            text.push(table(&jobs, false, words, "2026-01-31T12:00:00Z".parse().unwrap()));
+            text.extend(jobs.iter().map(|job| words.job_progress(job)));
+            text.push(details(&jobs[3], words));
+        }
+        insta::assert_snapshot!(text.join("\n\n"));
+    }
 
     #[test]
     fn times_are_as_people_write_them() {

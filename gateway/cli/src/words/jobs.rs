@@ -2,7 +2,7 @@
 
 use gateway_api::{
     Job,
-    job::{DryRun, EndCause, JobEnd, JobEvent, QueuePlace},
+    job::{DryRun, EndCause, JobEnd, JobEvent, JobTask, QueuePlace},
 };
 
 use super::{
@@ -55,10 +55,15 @@ impl Words {
 
     /// Its state with all that is known about it.
     pub(crate) fn job_state(self, job: &Job) -> String {
-        match &job.ended {
-            Some(end) if job.ended_at.is_some() => self.state_and(&job.status, &self.job_end(end)),
-            _ => self.state_in_line(&job.status, job.queue.as_ref()),
-        }
+        let more = match &job.ended {
+            Some(end) if job.ended_at.is_some() => self.job_end(end),
+            _ => self.more_in_line(&job.status, job.queue.as_ref()),
+        };
+        self.state_and(self.state_of_job(&job.status), &more)
+    }
+
+    pub(crate) fn task_state(self, task: &JobTask) -> String {
+        self.state_and(self.state_of_job(&task.status), &self.more(&task.status))
     }
 
     pub(crate) fn place(self, place: &QueuePlace) -> String {
@@ -122,9 +127,9 @@ impl Words {
 
     fn ended_how(self, end: &JobEnd) -> String {
         if end.cause == EndCause::Succeeded {
-            self.pick("succeeded", "成功").to_owned()
+            self.pick("succeeded", "完成").to_owned()
         } else if end.cause == EndCause::Stopped && end.by.is_none() {
-            self.pick("stopped", "已停止").to_owned()
+            self.pick("stopped", "终止").to_owned()
         } else {
             self.job_end(end)
         }

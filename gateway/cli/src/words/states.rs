@@ -30,20 +30,36 @@ impl Words {
         }
     }
 
-    /// The state with what is known about it; of what waits in the line also where and why.
-    pub(super) fn state_in_line(self, status: &Status, place: Option<&QueuePlace>) -> String {
+    /// The state of a job or of one of its tasks: in Chinese they have words of their own.
+    pub(crate) fn state_of_job(self, status: &Status) -> &'static str {
+        if matches!(self.0, English) {
+            return self.state(status);
+        }
+        match status {
+            Status::Waiting { .. } => "等待",
+            Status::Starting => "启动",
+            Status::Running { .. } => "运行",
+            Status::Stopped { .. } => "终止",
+            Status::Succeeded => "完成",
+            Status::Failed { .. } => "错误",
+            Status::Pulling { .. } | Status::Stopping { .. } | Status::Deleting { .. } => self.state(status),
+        }
+    }
+
+    /// What is known about a state; of what waits in the line also where and why.
+    pub(super) fn more_in_line(self, status: &Status, place: Option<&QueuePlace>) -> String {
         match (status, place) {
-            (Status::Waiting { .. }, Some(place)) => self.state_and(status, &self.place(place)),
-            _ => self.state_in_full(status),
+            (Status::Waiting { .. }, Some(place)) => self.place(place),
+            _ => self.more(status),
         }
     }
 
     pub(crate) fn instance_state(self, instance: &Instance) -> String {
-        self.state_in_line(&instance.status, instance.queue.as_ref())
+        let more = self.more_in_line(&instance.status, instance.queue.as_ref());
+        self.state_and(self.state(&instance.status), &more)
     }
 
-    pub(super) fn state_and(self, status: &Status, more: &str) -> String {
-        let state = self.state(status);
+    pub(super) fn state_and(self, state: &str, more: &str) -> String {
         match self.0 {
             _ if more.is_empty() => state.to_owned(),
             English => format!("{state}: {more}"),
@@ -52,8 +68,12 @@ impl Words {
     }
 
     /// The state with what is known about it.
-    pub(crate) fn state_in_full(self, status: &Status) -> String {
-        let more = match status {
+    fn state_in_full(self, status: &Status) -> String {
+        self.state_and(self.state(status), &self.more(status))
+    }
+
+    pub(super) fn more(self, status: &Status) -> String {
+        match status {
             Status::Waiting { reason, message } => self.waits_for(*reason, message),
             Status::Pulling { done_bytes, total_bytes: None } => size::display(*done_bytes),
             Status::Pulling { done_bytes, total_bytes: Some(total) } => self.part(*done_bytes, *total),
@@ -71,8 +91,7 @@ impl Words {
             | Status::Stopped { exit_code: None }
             | Status::Succeeded
             | Status::Deleting { held_up: None } => String::new(),
-        };
-        self.state_and(status, &more)
+        }
     }
 
     /// What to say below a list about those in it that do not move, each reason once.

@@ -1,11 +1,17 @@
 import { Button, Group, Select, Stack, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
 import { AuditList } from '../../app/audit-list'
 import { ACTS } from '../../app/audit-acts'
+import { showTrouble } from '../../app/trouble'
 import { useTyped } from '../../app/use-typed'
+import { type AuditFilter, readAudit } from '../../api/audit'
+import { IconDownload } from '../../ui/icons'
+import { auditCsv } from '../../util/audit-csv'
 import { daysAgo } from '../../util/days'
+import { saveFile } from '../../util/save-file'
 
 const SINCE = ['1', '7', '30'] as const
 /** One below the other on a phone. */
@@ -18,6 +24,7 @@ export function AuditSection() {
   const set = (change: { actor?: string; act?: string; days?: string }) =>
     void navigate({ to: '.', search: (before) => ({ ...before, ...change }), replace: true })
   const [typed, type] = useTyped(actor ?? '', (text) => set({ actor: text.trim() || undefined }))
+  const filter = { actor, act, since: days && daysAgo(Number(days)) }
   const filtered = actor !== undefined || act !== undefined || days !== undefined
   return (
     <Stack>
@@ -58,8 +65,30 @@ export function AuditSection() {
             {t('audit.clear')}
           </Button>
         )}
+        <Download filter={filter} />
       </Group>
-      <AuditList whose="everyones" filter={{ actor, act, since: days && daysAgo(Number(days)) }} />
+      <AuditList whose="everyones" filter={filter} />
     </Stack>
+  )
+}
+
+/** All that the filters let through, not only what is on the screen. */
+function Download({ filter }: { filter: AuditFilter }) {
+  const { t } = useTranslation('admin')
+  const { mutate, isPending } = useMutation({
+    mutationFn: () => readAudit(filter),
+    onSuccess: (lines) => saveFile('audit.csv', auditCsv(lines), 'text/csv'),
+    onError: showTrouble,
+  })
+  return (
+    <Button
+      ml="auto"
+      variant="default"
+      leftSection={<IconDownload size={18} />}
+      loading={isPending}
+      onClick={() => mutate()}
+    >
+      {t('usage.csv')}
+    </Button>
   )
 }

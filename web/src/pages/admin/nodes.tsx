@@ -1,10 +1,11 @@
-import { Alert, Code, Stack, Text } from '@mantine/core'
+import { Alert, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../app/trouble'
 import { nodesQuery } from '../../api/site'
 import type { Node } from '../../api/types'
+import { CopyField } from '../../ui/copy'
 import { IconAlert, IconCircleCheck } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
 import { Records } from '../../ui/records'
@@ -13,7 +14,7 @@ import { formatBytes } from '../../util/format'
 
 export function NodesSection() {
   const { t } = useTranslation('admin')
-  const { data, error, isPending, refetch } = useQuery({ ...nodesQuery, refetchInterval: 10_000 })
+  const { data, error, isPending, refetch } = useQuery(nodesQuery)
   return (
     <Stack>
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
@@ -75,9 +76,7 @@ function Unknown({ node }: { node: Node }) {
       <Stack gap={4} align="flex-start">
         <Text size="sm">{t('nodes.unknown_text')}</Text>
         {unknown.map((container) => (
-          <Code key={container} className="breakable">
-            {container}
-          </Code>
+          <CopyField key={container} text={container} />
         ))}
       </Stack>
     </Alert>

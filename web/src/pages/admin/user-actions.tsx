@@ -20,7 +20,9 @@ import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { Dialog } from '../../ui/dialog'
 import { IconBan, IconKey, IconPlay, IconRestart, IconSettings, IconTrash } from '../../ui/icons'
 import { ReasonedButton } from '../../ui/reasoned-button'
+import { ShowAs } from '../../ui/show-as'
 import { SubmitButton } from '../../ui/submit-button'
+import { apiRequest, changeUserCommand } from '../../util/cli-command'
 import { FirstPassword, RoleSelect } from './add-user'
 import { QuotaButton } from './quota'
 
@@ -132,12 +134,10 @@ function ChangeForm({ user, onClose }: { user: User; onClose: () => void }) {
   const cache = useQueryClient()
   const { data: groups = [] } = useQuery(groupsQuery)
   const form = useForm({ initialValues: { role: user.role, group: user.group } })
+  const { role, group } = form.values
+  const wanted = { ...(role !== user.role && { role }), ...(group !== user.group && { group }) }
   const change = useMutation({
-    mutationFn: (values: { role: User['role']; group: string }) =>
-      changeUser(user.name, {
-        ...(values.role !== user.role && { role: values.role }),
-        ...(values.group !== user.group && { group: values.group }),
-      }),
+    mutationFn: () => changeUser(user.name, wanted),
     onSuccess: async () => {
       showDone(t('users.changed_done', { name: user.name }))
       onClose()
@@ -145,7 +145,7 @@ function ChangeForm({ user, onClose }: { user: User; onClose: () => void }) {
     },
   })
   return (
-    <form onSubmit={form.onSubmit((values) => change.mutate(values))}>
+    <form onSubmit={form.onSubmit(() => change.mutate())}>
       <Stack>
         {change.error && <Trouble error={change.error} />}
         <RoleSelect {...form.getInputProps('role')} />
@@ -153,9 +153,15 @@ function ChangeForm({ user, onClose }: { user: User; onClose: () => void }) {
           label={t('users.group')}
           description={t('users.group_help')}
           allowDeselect={false}
-          data={[...new Set([user.group, ...groups.map((group) => group.name)])]}
+          data={[...new Set([user.group, ...groups.map(({ name }) => name)])]}
           {...form.getInputProps('group')}
         />
+        {form.isDirty() && (
+          <ShowAs
+            command={changeUserCommand(user.name, wanted)}
+            request={apiRequest('PATCH', `/users/${user.name}`, wanted)}
+          />
+        )}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}

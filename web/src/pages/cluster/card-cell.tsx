@@ -3,6 +3,7 @@ import type { TFunction } from 'i18next'
 import { useTranslation } from 'react-i18next'
 
 import type { ClusterCard, Gpu } from '../../api/types'
+import { CopyField } from '../../ui/copy'
 import { type Fact, Facts } from '../../ui/facts'
 import { TimeAgo } from '../../ui/time-ago'
 import { formatBytes } from '../../util/format'
@@ -64,6 +65,6 @@ function factsOf(card: ClusterCard, gpu: Gpu | undefined, t: TFunction<'cluster'
     if (gpu.holder) facts.push([t('holder'), `${gpu.holder.user} · ${gpu.holder.name}`])
   }
   if (card.holder) facts.push([t('since'), <TimeAgo key="since" at={card.holder.since} />])
-  facts.push([t('uuid'), card.id])
+  facts.push([t('uuid'), <CopyField key="uuid" text={card.id} />])
   return facts
 }

@@ -12,7 +12,7 @@ import { PageTitle } from '../../ui/page-title'
 import { Section } from '../../ui/section'
 import { StateBadge } from '../../ui/state-badge'
 import { formatBytes } from '../../util/format'
-import { largestFree, sumsByModel } from '../../util/free-blocks'
+import { largestFree, sumsByModel, sumsOfNodes } from '../../util/free-blocks'
 import { paths } from '../../util/path-builder'
 import { CardCell } from './card-cell'
 
@@ -39,6 +39,7 @@ export function ClusterPage() {
       {data?.nodes.length === 0 && <Text>{t('no_nodes')}</Text>}
       {data && data.nodes.length > 0 && (
         <>
+          {data.nodes.length > 1 && <Together nodes={data.nodes} />}
           <Free nodes={data.nodes} />
           {data.nodes.map((node) => (
             <NodeCard key={`${node.cluster}/${node.name}`} node={node} several={several} />
@@ -46,6 +47,23 @@ export function ClusterPage() {
         </>
       )}
     </Stack>
+  )
+}
+
+const cores = (cpus: number) => String(Math.round(cpus * 10) / 10)
+
+/** The whole site at a glance. */
+function Together({ nodes }: { nodes: ClusterNode[] }) {
+  const { t } = useTranslation('cluster')
+  const { cpus, memory, gpus } = sumsOfNodes(nodes)
+  return (
+    <Section title={t('together', { count: nodes.length })}>
+      <SimpleGrid cols={{ base: 1, sm: 3 }}>
+        <Bar label={t('cpus')} {...cpus} format={cores} />
+        <Bar label={t('memory')} {...memory} format={formatBytes} />
+        <Bar label={t('gpus')} {...gpus} format={String} />
+      </SimpleGrid>
+    </Section>
   )
 }
 
@@ -140,12 +158,7 @@ function NodeCard({ node, several }: { node: ClusterNode; several: boolean }) {
         </Stack>
       )}
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
-        <Bar
-          label={t('cpus')}
-          held={node.cpus_held}
-          all={node.cpus}
-          format={(cpus) => String(Math.round(cpus * 10) / 10)}
-        />
+        <Bar label={t('cpus')} held={node.cpus_held} all={node.cpus} format={cores} />
         <Bar label={t('memory')} held={node.memory_held_bytes} all={node.memory_bytes} format={formatBytes} />
       </SimpleGrid>
       <Text size="sm" fw={600}>

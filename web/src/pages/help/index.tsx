@@ -45,6 +45,9 @@ export function HelpPage() {
           </Section>
         </div>
       ))}
+      <Anchor href="/notices.txt" size="sm">
+        {t('notices')}
+      </Anchor>
     </Stack>
   )
 }

@@ -24,7 +24,9 @@ import { CopyField } from '../../ui/copy'
 import { Dialog } from '../../ui/dialog'
 import { IconBox, IconJobs, IconRestart, IconRules, IconUsers } from '../../ui/icons'
 import { LoadingRows } from '../../ui/loading'
+import { ShowAs } from '../../ui/show-as'
 import { SubmitButton } from '../../ui/submit-button'
+import { apiRequest, changeImageCommand } from '../../util/cli-command'
 import { ignoreComposingEnter } from '../../util/composing'
 import { paths } from '../../util/path-builder'
 import { RemoveImage } from './removal'
@@ -176,6 +178,19 @@ interface ChangeProps {
   onClose: () => void
 }
 
+type Changeable = Required<Pick<SavedImage, 'name' | 'tag' | 'share' | 'message' | 'proposed' | 'platform'>>
+
+function changesOf(before: Changeable, after: Changeable): ChangeImage {
+  return {
+    ...(after.name !== before.name && { name: after.name }),
+    ...(after.tag !== before.tag && { tag: after.tag }),
+    ...(after.share !== before.share && { share: after.share }),
+    ...(after.message !== before.message && { message: after.message }),
+    ...(after.proposed !== before.proposed && { proposed: after.proposed }),
+    ...(after.platform !== before.platform && { platform: after.platform }),
+  }
+}
+
 /** Its user says who may use it, an admin what is on the platform's list. */
 function ChangeForm({ saved, own, promotes, onClose }: ChangeProps) {
   const { t } = useTranslation(['images', 'common'])
@@ -183,16 +198,9 @@ function ChangeForm({ saved, own, promotes, onClose }: ChangeProps) {
   const { name, tag, share, message, proposed, platform } = saved
   const whole = saved.state.state === 'ready'
   const form = useForm({ initialValues: { name, tag, share, message, proposed, platform } })
+  const wanted = changesOf({ name, tag, share, message, proposed, platform }, form.values)
   const change = useMutation({
-    mutationFn: (values: typeof form.values) => {
-      const wanted: ChangeImage = {
-        ...(own && { share: values.share, message: values.message, proposed: values.proposed }),
-        ...(own && values.name !== name && { name: values.name }),
-        ...(own && values.tag !== tag && { tag: values.tag }),
-        ...(values.platform !== platform && { platform: values.platform }),
-      }
-      return changeImage(saved.id, wanted)
-    },
+    mutationFn: () => changeImage(saved.id, wanted),
     onSuccess: async () => {
       showDone(t('changed', { name: saved.name }))
       onClose()
@@ -200,11 +208,7 @@ function ChangeForm({ saved, own, promotes, onClose }: ChangeProps) {
     },
   })
   return (
-    <form
-      noValidate
-      onKeyDownCapture={ignoreComposingEnter}
-      onSubmit={form.onSubmit((values) => change.mutate(values))}
-    >
+    <form noValidate onKeyDownCapture={ignoreComposingEnter} onSubmit={form.onSubmit(() => change.mutate())}>
       <Stack>
         {change.error && <Trouble error={change.error} />}
         {own && (
@@ -234,11 +238,21 @@ function ChangeForm({ saved, own, promotes, onClose }: ChangeProps) {
             {...form.getInputProps('platform', { type: 'checkbox' })}
           />
         )}
+        {form.isDirty() && (
+          <ShowAs
+            command={changeImageCommand(own ? `${name}:${tag}` : `${saved.user}/${name}:${tag}`, wanted)}
+            request={apiRequest('PATCH', `/images/${saved.id}`, wanted)}
+          />
+        )}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}
           </Button>
-          <SubmitButton label={t('common:save')} busy={change.isPending} />
+          <SubmitButton
+            label={t('common:save')}
+            busy={change.isPending}
+            reason={form.isDirty() ? undefined : t('common:unchanged')}
+          />
         </Group>
       </Stack>
     </form>

@@ -9,7 +9,7 @@ import { useWhyNot } from '../../app/why-not'
 import { ask, refetchInstances, type Request } from '../../api/instances'
 import type { Instance } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
-import { IconPlay, IconRestart, IconSave, IconStop, IconTerminal, IconTrash } from '../../ui/icons'
+import { IconClone, IconPlay, IconRestart, IconSave, IconStop, IconTerminal, IconTrash } from '../../ui/icons'
 import { later } from '../../util/later'
 import { paths } from '../../util/path-builder'
 import { AskFirst, type Ending } from './ask-first'
@@ -87,6 +87,14 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
           onClick={() => press(action)}
         />
       ))}
+      {!overseer && (
+        <ActionButton
+          label={t('spec.clone')}
+          icon={IconClone}
+          compact={compact}
+          onClick={() => void navigate({ to: paths.cloneOf(instance.id) })}
+        />
+      )}
       {question}
       {saving !== null && (
         <Suspense fallback={null}>

@@ -41,10 +41,14 @@ interface FieldsProps {
 
 /** An instance as a form. */
 export function CreateFields({ form, images, largest }: FieldsProps) {
+  const { t } = useTranslation('create')
   return (
     <>
       <Basics form={form} images={images} />
       <ResourceFields form={form} largest={largest} />
+      <Text size="sm" c="dimmed">
+        {t('storage')}
+      </Text>
       <Advanced form={form} />
     </>
   )

@@ -11,7 +11,7 @@ import { type FileMode, FileModes } from '../../app/file-modes'
 import { Trouble } from '../../app/trouble'
 import { Unsaved } from '../../app/unsaved'
 import { ApiError } from '../../api/client'
-import { createInstance, instanceQuery, refetchInstances } from '../../api/instances'
+import { createInstance, instanceQuery, instancesQuery, refetchInstances } from '../../api/instances'
 import { problemText } from '../../api/problem-text'
 import { clustersOf, imagesQuery, isUsable, type Largest, largestOf, nodesQuery } from '../../api/site'
 import type { Image, Instance, Node } from '../../api/types'
@@ -20,6 +20,7 @@ import {
   type CreateValues,
   fieldAt,
   requestFrom,
+  freshName,
   startingValues,
   valuesLike,
 } from '../../forms/create-instance'
@@ -55,7 +56,9 @@ export function NewInstancePage() {
   const images = useQuery(imagesQuery)
   const nodes = useQuery(nodesQuery)
   const source = useQuery({ ...instanceQuery(from ?? ''), enabled: from !== undefined })
-  const waiting = images.isPending || nodes.isPending || (from !== undefined && source.isPending)
+  const own = useQuery(instancesQuery)
+  const waiting =
+    images.isPending || own.isPending || nodes.isPending || (from !== undefined && source.isPending)
   return (
     <Stack>
       <PageTitle>{t('title')}</PageTitle>
@@ -69,6 +72,7 @@ export function NewInstancePage() {
           nodes={nodes.data ?? []}
           source={source.data && { ...source.data, gpus: gpus ?? source.data.gpus }}
           image={image}
+          taken={(own.data ?? []).map(({ name }) => name)}
         />
       )}
     </Stack>
@@ -80,15 +84,20 @@ interface FormProps {
   nodes: Node[]
   source?: Instance
   image?: string
+  /** Names that one has given already. */
+  taken: readonly string[]
 }
 
-function CreatePart({ images, nodes, source, image }: FormProps) {
+function CreatePart({ images, nodes, source, image, taken }: FormProps) {
   const { t } = useTranslation('create')
   const { t: common } = useTranslation('common')
   const [begin] = useState(() =>
     source
       ? valuesLike(source, clustersOf(nodes)[0])
-      : startingValues(largestOf(nodes), image ?? images.find((one) => one.default)?.reference ?? ''),
+      : {
+          ...startingValues(largestOf(nodes), image ?? images.find((one) => one.default)?.reference ?? ''),
+          name: freshName(taken),
+        },
   )
   const largestIn = (cluster: string) =>
     largestOf(nodes.filter((node) => cluster === '' || node.cluster === cluster))
@@ -146,7 +155,7 @@ function CreatePart({ images, nodes, source, image }: FormProps) {
 }
 
 function useCreate(form: CreateForm) {
-  const { t: translateProblem } = useTranslation(['errors', 'instances'])
+  const { t: translateProblem } = useTranslation(['errors', 'instances', 'jobs'])
   const navigate = useNavigate()
   const cache = useQueryClient()
   return useMutation({

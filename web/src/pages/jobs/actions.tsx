@@ -1,5 +1,5 @@
 import { Button, Group, NumberInput, Stack, Text } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -7,12 +7,16 @@ import { useTranslation } from 'react-i18next'
 import { showDone, showTrouble, Trouble } from '../../app/trouble'
 import { useWhyNotJob } from '../../app/why-not'
 import { changeJob, deleteJob, refetchJobs, stopJob } from '../../api/jobs'
+import { meQuery } from '../../api/session'
 import type { Job } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { Dialog } from '../../ui/dialog'
 import { IconClock, IconClone, IconStop, IconTrash } from '../../ui/icons'
+import { ShowAs } from '../../ui/show-as'
 import { SubmitButton } from '../../ui/submit-button'
+import { apiRequest, limitJobCommand } from '../../util/cli-command'
+import { HOUR_S } from '../../util/format'
 import { paths } from '../../util/path-builder'
 
 interface Props {
@@ -33,7 +37,7 @@ export function JobActions({ job, compact, onDeleted }: Props) {
     <Group gap={compact ? 2 : 'xs'} wrap={compact ? 'nowrap' : 'wrap'}>
       <ActionButton
         compact={compact}
-        label={t('action.clone')}
+        label={t('action.rerun')}
         icon={IconClone}
         reason={reason('rerun')}
         onClick={() => void navigate({ to: paths.cloneOfJob(job.id) })}
@@ -111,14 +115,14 @@ function useActs(job: Job, close: () => void, onDeleted?: () => void) {
   return { stop, remove }
 }
 
-const HOUR = 3_600
-
 function ChangeForm({ job, onClose }: { job: Job; onClose: () => void }) {
   const { t } = useTranslation(['jobs', 'common'])
   const cache = useQueryClient()
-  const [hours, setHours] = useState<number | string>((job.time_limit_seconds ?? 0) / HOUR)
+  const [hours, setHours] = useState<number | string>((job.time_limit_seconds ?? 0) / HOUR_S)
+  const { data: me } = useQuery(meQuery)
+  const wanted = { time_limit_seconds: Math.round(Number(hours) * HOUR_S) }
   const change = useMutation({
-    mutationFn: () => changeJob(job.id, { time_limit_seconds: Math.round(Number(hours) * HOUR) }),
+    mutationFn: () => changeJob(job.id, wanted),
     onSuccess: async () => {
       showDone(t('change.done'))
       onClose()
@@ -142,6 +146,10 @@ function ChangeForm({ job, onClose }: { job: Job; onClose: () => void }) {
           value={hours}
           onChange={setHours}
           data-autofocus
+        />
+        <ShowAs
+          command={limitJobCommand(job.user === me?.name ? job.name : job.id, wanted.time_limit_seconds)}
+          request={apiRequest('PATCH', `/jobs/${job.id}`, wanted)}
         />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>

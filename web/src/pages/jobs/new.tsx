@@ -49,7 +49,11 @@ export function NewJobPage() {
   const images = useQuery(imagesQuery)
   const source = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
   const file = useQuery({ ...jobFileQuery(from ?? ''), enabled: from !== undefined })
-  const waiting = images.isPending || (from !== undefined && (source.isPending || file.isPending))
+  // A file of another language says it in its own way: what asks for less begins with what the file means here.
+  const foreign = gpus !== undefined && file.data !== undefined && readJob(file.data) === null
+  const meant = useQuery({ ...convertQuery(file.data ?? ''), enabled: foreign })
+  const reading = source.isPending || file.isPending || (foreign && meant.isPending)
+  const waiting = images.isPending || (from !== undefined && reading)
   const image = asked ?? images.data?.find((one) => one.default)?.reference ?? ''
   const name = source.data ? cloneName(source.data.name) : ''
   return (
@@ -60,7 +64,11 @@ export function NewJobPage() {
         <Skeleton className="after-a-moment" height={400} maw={720} />
       ) : (
         <SubmitForm
-          begin={file.data === undefined ? startingFile(image) : withGpus(renamed(file.data, name), gpus)}
+          begin={
+            file.data === undefined
+              ? startingFile(image)
+              : withGpus(renamed((foreign && meant.data?.file) || file.data, name), gpus)
+          }
           name={name}
           source={file.data === undefined ? undefined : { file: file.data, name: source.data?.name ?? '' }}
           cluster={source.data?.cluster}

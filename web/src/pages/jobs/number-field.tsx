@@ -50,6 +50,9 @@ interface NumberProps extends PartProps {
 
 export function NumberField({ values, errors, set, field, words, placeholder, whole }: NumberProps) {
   const { t } = useTranslation('jobs')
+  const value = values[field]
+  // A word of the file, such as `never`, stands where the number would, until one is typed.
+  const word = Number.isNaN(Number(value)) ? String(value) : undefined
   return (
     <Helped label={t(`new.${words}`)} help={t(`new.${words}_help`)} error={errors[field]}>
       {(props) => (
@@ -58,9 +61,9 @@ export function NumberField({ values, errors, set, field, words, placeholder, wh
           min={0}
           allowDecimal={!whole}
           clampBehavior="none"
-          placeholder={placeholder}
-          value={values[field]}
-          onChange={(value) => set({ [field]: value })}
+          placeholder={word ?? placeholder}
+          value={word === undefined ? value : ''}
+          onChange={(typed) => set({ [field]: typed })}
         />
       )}
     </Helped>

@@ -1,13 +1,13 @@
-import { Button, FileButton, Group, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 
+import { TextFileButton } from '../../app/text-file-button'
 import { showDone, Trouble } from '../../app/trouble'
 import { addSshKey, makeSshPair, sshKeysQuery } from '../../api/ssh'
 import type { AddSshKey } from '../../api/types'
 import { Dialog } from '../../ui/dialog'
-import { IconUpload } from '../../ui/icons'
 import { SecretOnce } from '../../ui/secret-once'
 import { CopyField } from '../../ui/copy'
 import { ShowAs } from '../../ui/show-as'
@@ -60,9 +60,6 @@ function AddKeyForm({ onClose }: { onClose: () => void }) {
       await cache.invalidateQueries({ queryKey: sshKeysQuery.queryKey })
     },
   })
-  const read = async (file: File | null) => {
-    if (file) form.setFieldValue('key', await file.text())
-  }
   return (
     <form
       noValidate
@@ -82,15 +79,11 @@ function AddKeyForm({ onClose }: { onClose: () => void }) {
           styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 13 } }}
           {...form.getInputProps('key')}
         />
-        <FileButton onChange={(file) => void read(file)}>
-          {(props) => (
-            <Group>
-              <Button {...props} variant="default" size="xs" leftSection={<IconUpload size={16} />}>
-                {t('ssh_keys.from_file')}
-              </Button>
-            </Group>
-          )}
-        </FileButton>
+        <TextFileButton
+          small
+          label={t('ssh_keys.from_file')}
+          onText={(text) => form.setFieldValue('key', text)}
+        />
         <TextInput
           label={t('ssh_keys.name')}
           description={t('ssh_keys.name_help')}

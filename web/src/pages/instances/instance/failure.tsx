@@ -1,4 +1,4 @@
-import { Anchor, Code, Stack, Text } from '@mantine/core'
+import { Anchor, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { HowItEnded } from '../../../app/how-it-ended'
 import { readLogs } from '../../../api/logs'
 import type { Instance } from '../../../api/types'
+import { CopyField } from '../../../ui/copy'
 import { paths } from '../../../util/path-builder'
 
 /** As much as fits beside the cause; the rest is one click away. */
@@ -39,9 +40,7 @@ function LastLines({ instance: { id, start_times: times } }: { instance: Instanc
       <Text size="sm" fw={600}>
         {t('failure.last_lines')}
       </Text>
-      <Code block className="breakable" style={{ whiteSpace: 'pre-wrap' }}>
-        {data.trimEnd()}
-      </Code>
+      <CopyField block text={data.trimEnd()} />
       <Anchor component={Link} to={paths.instance(id, 'logs')} size="sm">
         {t('failure.all_lines')}
       </Anchor>

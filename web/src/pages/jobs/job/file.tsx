@@ -29,7 +29,7 @@ export function JobFileTab({ job }: { job: Job }) {
         <>
           <Group gap="xs">
             <ReasonedButton
-              label={t('action.clone')}
+              label={t('action.rerun')}
               leftSection={<IconClone size={18} />}
               reason={reason}
               onClick={() => void navigate({ to: paths.cloneOfJob(job.id) })}

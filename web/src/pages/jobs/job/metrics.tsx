@@ -22,6 +22,7 @@ export function JobMetricsTab({ job }: { job: Job }) {
       <MetricsPanel
         source={source}
         taking={!job.ended}
+        end={job.ended_at ?? undefined}
         limits={{ cpus: role?.cpus, memoryBytes: role?.memory_bytes, gpus: role?.gpus ?? 0 }}
         file={`${job.slug}-${source.task.replaceAll('/', '-')}`}
       />
