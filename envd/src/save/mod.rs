@@ -187,12 +187,14 @@ impl Saves {
         compression: Option<Compression>,
         data: &Path,
     ) -> Self {
+        let journals = Journals::new(data);
+        journals.thaw_all();
         Self {
             registry,
             files,
             layers_max,
             compression,
-            journals: Journals::new(data),
+            journals,
             loads: Loads::default(),
             turns: Arc::new(Semaphore::new(SAVES_AT_ONCE)),
             looks: Semaphore::new(LOOKS_AT_ONCE),
