@@ -154,19 +154,16 @@ impl Journals {
         }
     }
 
-    /// Removes the journals of other saves of an instance, those that `is_over` is true of.
-    pub(super) fn forget_others(
-        &self,
-        image: &ImageId,
-        instance: &InstanceId,
-        is_over: impl Fn(&ImageId) -> bool,
-    ) {
-        for other in self.all().into_iter().filter(|other| other != image && is_over(other)) {
-            let journal = self.of(&other);
-            if journal.request().ok().flatten().is_some_and(|request| request.instance == *instance)
+    /// Removes the journals of saves that `is_over` is true of: of one instance, or of any.
+    pub(super) fn forget_all(&self, instance: Option<&InstanceId>, is_over: impl Fn(&ImageId) -> bool) {
+        let request = |journal: &Journal| journal.request().ok().flatten();
+        for image in self.all().into_iter().filter(is_over) {
+            let journal = self.of(&image);
+            let is_its = |wanted: &InstanceId| request(&journal).is_some_and(|request| request.instance == *wanted);
+            if instance.is_none_or(is_its)
                 && let Err(error) = journal.forget()
             {
-                tracing::warn!(image = %other, %error, "the journal of a save cannot be removed");
+                tracing::warn!(%image, %error, "the journal of a save cannot be removed");
             }
         }
     }

@@ -164,7 +164,7 @@ fn is_frozen(file: &Path, freeze: &str) -> io::Result<bool> {
 /// The command itself: freezes, says so, waits to be told or for the limit, thaws, and says how long it was.
 pub(crate) fn hold_still(file: &str, freeze: &str, thaw: &str) -> io::Result<()> {
     let begun = Instant::now();
-    let hold = || {
+    let hold = || -> io::Result<()> {
         fs::write(file, freeze)?;
         while !is_frozen(Path::new(file), freeze)? && begun.elapsed() < FREEZING_MOST {
             thread::sleep(FREEZING_LOOK);

@@ -103,7 +103,7 @@ pub(super) async fn show(
     caller: Caller,
     Path(image): Path<String>,
 ) -> Result<Json<Image>, Error> {
-    Ok(Json(app.saved_image(&caller, &image).await?))
+    Ok(Json(app.image(&caller, &image).await?))
 }
 
 #[utoipa::path(get, path = "/images/{image}/dockerfile", operation_id = "image_dockerfile", params(
