@@ -6,6 +6,8 @@
 # alone, so a second run takes a moment. Containers that run an older one go on:
 # only the tag moves.
 #
+# BERTH_BUILD is the build argument BUILD of an image that has one, and of what it is built upon.
+#
 # BERTH_BASE is the public base of `base` and `tools`, and so of what is built on
 # them; BERTH_TAG another tag than `latest`. So an image with CUDA is
 #   BERTH_BASE=nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04 BERTH_TAG=cuda images/build.sh lab
@@ -97,26 +99,30 @@ choose_base() {
 # The image of this folder that image $1 is built upon, if it is: its Dockerfile says so.
 below() { sed -n 's|^ARG BASE=localhost/berth/\([a-z/]*\):latest$|\1|p' "$1/Dockerfile"; }
 
+has_build() { grep -q '^ARG BUILD=' "$1/Dockerfile"; }
+
 # A short hash of everything that goes into image $1: names, modes and contents.
 version_of() {
   local below
   below=$(below "$1")
   {
     if [[ -n $below ]]; then version_of "$below"; else echo "$public_base"; fi
+    if [[ -n ${BERTH_BUILD:-} ]] && has_build "$1"; then echo "$BERTH_BUILD"; fi
     find "$1" with-host-ca -type f ! -name README.md ! -name smoke.sh -printf '%p %m\n' | LC_ALL=C sort
     find "$1" with-host-ca -type f ! -name README.md ! -name smoke.sh -print0 | LC_ALL=C sort -z | xargs -0 cat
   } | sha256sum | cut -c1-12
 }
 
 build() {
-  local name=$1 base=$2 version secret=()
+  local name=$1 base=$2 version secret=() variant=()
   version=$(version_of "$name")
   [[ -s $host_ca ]] && secret=(--secret "id=ca,src=$host_ca")
+  [[ -z ${BERTH_BUILD:-} ]] || ! has_build "$name" || variant=(--build-arg "BUILD=$BERTH_BUILD")
   say "building localhost/berth/$name:$tag ($version) on $base"
   local log
   log=$(mktemp)
   if ! DOCKER_BUILDKIT=1 "$docker" build --progress plain -f "$name/Dockerfile" \
-    --build-arg "BASE=$base" "${secret[@]}" \
+    --build-arg "BASE=$base" "${variant[@]}" "${secret[@]}" \
     --label org.opencontainers.image.title="berth $name" \
     --label org.opencontainers.image.licenses=Apache-2.0 \
     --label org.opencontainers.image.base.name="$base" \

@@ -9,6 +9,7 @@ import stat
 import sys
 
 ROOT = b"/opt/tree"
+OLD = 1_400_000_000_987_654_321
 CAPABILITY = bytes.fromhex("0100000200040000000000000000000000000000")  # cap_net_bind_service+ep
 
 
@@ -45,6 +46,9 @@ def make():
         write(b"many/%d" % number, b"%d" % number)
     os.makedirs(ROOT + b"/sticky", 0o1777)
     os.chmod(ROOT + b"/sticky", 0o1777)
+    os.setxattr(ROOT + b"/sticky", "user.mark", b"of a folder")
+    os.utime(ROOT + b"/link", ns=(OLD, OLD), follow_symlinks=False)
+    os.utime(ROOT + b"/many", ns=(OLD, OLD))
     # Of the image itself: one file goes, one directory is another one.
     os.remove(b"/etc/debian_version")
     for folder, folders, files in os.walk(b"/usr/share/doc", topdown=False):
@@ -59,12 +63,13 @@ def make():
 
 def tell(path):
     about = os.lstat(path)
-    line = [repr(path), oct(about.st_mode), about.st_uid, about.st_gid]
+    line = [repr(path), oct(about.st_mode), about.st_uid, about.st_gid, about.st_mtime_ns]
     if not stat.S_ISDIR(about.st_mode):
         line.append(about.st_nlink)
     if stat.S_ISREG(about.st_mode):
         with open(path, "rb") as file:
-            line += [about.st_mtime_ns, about.st_size, hashlib.sha256(file.read()).hexdigest()]
+            line += [about.st_size, hashlib.sha256(file.read()).hexdigest()]
+    if stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode):
         line += [(name, os.getxattr(path, name)) for name in sorted(os.listxattr(path))]
     if stat.S_ISLNK(about.st_mode):
         line.append(os.readlink(path))

@@ -31,6 +31,7 @@ mod save_again;
 mod save_bad;
 mod save_engine;
 mod save_more;
+mod save_still;
 mod save_vfs;
 mod saving;
 mod secrets;

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use gateway_api::{
+    Status,
     client::Client,
     image::{ChangeImage, Image, Share},
     token::{AddToken, Scope},
@@ -10,8 +11,8 @@ use gateway_api::{
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use tests::{
-    LIMIT, OrFail as _, Registry, Setup, World,
-    engine::{self, LocalImage, SignedIn},
+    Fault, LIMIT, OrFail as _, Registry, Setup, World,
+    engine::{self, LocalImage, SignedIn, put_busybox},
     http_client, raw_http, wait_until,
 };
 
@@ -30,7 +31,10 @@ impl Site {
 
     /// With more settings of the gateway.
     async fn start_with(settings: &str) -> Self {
-        let registry = Registry::start().await;
+        Self::start_on(Registry::start().await, settings).await
+    }
+
+    async fn start_on(registry: Registry, settings: &str) -> Self {
         let config = registry.config().replacen("[gateway]\n", &format!("[gateway]\n{settings}\n"), 1);
         let world = World::start_with(Setup { config, ..Setup::default() }).await;
         let bob = world.person("bob").await;
@@ -193,6 +197,55 @@ async fn a_tag_moves_and_two_tags_of_one_image_are_deleted_one_by_one() {
     let moved = image_named(&site.bob, "/bob/tools:2").await;
     assert_eq!(id_of(&moved), id_of(&two));
     assert_ne!(moved.saved.and_then(|image| image.digest), two.saved.and_then(|image| image.digest));
+}
+
+#[tokio::test]
+async fn an_image_is_used_by_its_digest_as_long_as_one_of_its_tags_is_shared() {
+    let site = Site::start().await;
+    let bob = site.bobs_docker().await;
+    for tag in ["bob/tools:shared", "bob/tools:private"] {
+        bob.push(site.base.reference(), tag).await.succeeded();
+    }
+    let image = image_named(&site.bob, "/bob/tools:shared").await;
+    let digest = image.saved.as_ref().and_then(|saved| saved.digest.clone()).or_fail("find a digest");
+    let by_digest = bob.reference(&format!("bob/tools@{digest}"));
+    let create = ["create", "mine", "--image", &by_digest, "--wait"];
+    let (_, said) = site.world.berth(&create).await.ended(1);
+    assert!(said.contains("nobody has saved such an image"), "{said}");
+    let everyone = ChangeImage { share: Some(Share::Everyone), ..ChangeImage::default() };
+    site.bob.change_image(id_of(&image), &everyone).await.or_fail("share an image");
+    site.world.berth(&create).await.succeeded();
+}
+
+#[tokio::test]
+async fn a_tag_that_moves_between_the_check_and_the_run_runs_what_was_checked() {
+    let site = Site::start_on(Registry::start_with_faults().await, "").await;
+    let admin = site.admins_docker().await;
+    let push = async |which: &str| {
+        let root = tempfile::tempdir().or_fail("make a folder");
+        put_busybox(root.path(), "bin/busybox", &["sh", "cat"]);
+        std::fs::write(root.path().join("which"), which).or_fail("write a file");
+        let image = LocalImage::of_directory(which, root.path(), &["ENTRYPOINT [\"/bin/sh\"]"]);
+        admin.push(image.reference(), "admin/tools:1").await.succeeded();
+        engine::docker(&["rmi", "--force", &admin.reference("admin/tools:1")]);
+    };
+    push("first").await;
+    let reference = image_named(&site.world.client(), "/admin/tools:1").await.reference;
+    // Its layers are on their way while the tag comes to mean another image.
+    site.registry.faults().all("GET", Fault::KeepLayers);
+    site.world.berth(&["create", "train", "--image", &reference]).await.succeeded();
+    wait_until("it is pulled", LIMIT, async || (site.registry.faults().done() > 0).then_some(())).await;
+    push("second").await;
+    site.registry.faults().none();
+    wait_until("it runs", LIMIT, async || {
+        let instance = site.world.client().instance("train").await.or_fail("show an instance");
+        matches!(instance.status, Status::Running { .. }).then_some(())
+    })
+    .await;
+    let which = async |name: &str| site.world.berth(&["exec", name, "--", "cat", "/which"]).await.succeeded();
+    assert_eq!(which("train").await, "first");
+    site.world.berth(&["create", "next", "--image", &reference, "--wait"]).await.succeeded();
+    assert_eq!(which("next").await, "second");
 }
 
 #[tokio::test]

@@ -1,10 +1,16 @@
 //! An instance saved as an image, and what becomes of the image.
 
+use std::time::Duration;
+
 use gateway_api::{
     Code, CreateInstance, Goal,
-    image::{ChangeImage, ImageState, SaveFailure, SaveInstance, Share},
+    image::{ChangeImage, Changes, CollectedImages, ImageState, SaveFailure, SaveInstance, Share},
 };
-use tests::{LIMIT, OrFail as _, World, engine, wait_until, wanted};
+use tests::{
+    Fault, LIMIT, OrFail as _, Registry, World,
+    engine::{self, PrivateEngine},
+    wait_until, wanted,
+};
 
 use crate::saving::{Site, saved, state};
 
@@ -43,6 +49,22 @@ async fn a_saved_image_is_listed_starts_at_once_and_goes_when_nobody_uses_it() {
 }
 
 #[tokio::test]
+async fn a_look_before_a_save_leaves_out_what_the_save_would() {
+    let site = Site::start().await;
+    site.instance("train").await;
+    site.exec("train", "echo 1 > /tmp/a; mkdir '/a,b'; echo 1 > '/a,b/c'").await;
+    let left_out = async |how: &[&str]| {
+        let all: Vec<_> = ["save", "train", "--dry-run", "--json"].iter().chain(how).copied().collect();
+        let told = site.world.berth(&all).await.succeeded();
+        let told: Changes = serde_json::from_str(&told).or_fail("read what would be saved");
+        told.excluded.into_iter().map(|left| left.path).collect::<Vec<_>>()
+    };
+    assert_eq!(left_out(&[]).await, ["/tmp"]);
+    assert!(left_out(&["--everything"]).await.is_empty());
+    assert_eq!(left_out(&["--exclude", "/a,b", "--exclude", "/none"]).await, ["/a,b"]);
+}
+
+#[tokio::test]
 async fn later_saves_write_only_what_changed() {
     let site = Site::start().await;
     site.instance("train").await;
@@ -77,32 +99,37 @@ async fn every_attribute_of_every_file_comes_back() {
     let made = site.world.berth(&made).await.succeeded();
     assert!(made.starts_with("False ['new']"), "{}", &made[..80]);
     let image = site.save(&["train", "--everything"]).await;
-    let reference = site.pull(&image).await;
-    let run = ["run", "--rm", "--user", "0", "--entrypoint", "python3", &reference, "-c", script, "tell"];
-    let seen = engine::docker(&run);
+    // Every byte comes from the registry: this engine has no image at all.
+    let empty = PrivateEngine::start().await;
+    let reference = site.pull_into(&empty, &image);
+    let run = ["run", "--rm", "--network", "none", "--user", "0", "--entrypoint", "python3", &reference, "-c"];
+    let seen = empty.run(&[&run[..], &[script, "tell"]].concat());
     for (made, seen) in made.lines().zip(seen.lines()) {
         assert_eq!(made, seen);
     }
     assert_eq!(made.lines().count(), seen.lines().count());
-    engine::docker(&["rmi", "--force", &reference]);
 }
 
 #[tokio::test]
 async fn nothing_of_ours_and_nothing_that_is_mounted_is_in_any_blob() {
     let site = Site::start().await;
-    let canary = format!("canary-{}", rand::random::<u64>());
+    let [canary, secret] = [(); 2].map(|()| format!("canary-{}", rand::random::<u64>()));
     let (image, variable) = (site.base.reference(), format!("SECRET={canary}"));
-    site.world.berth(&["create", "train", "--image", image, "--env", &variable, "--wait"]).await.succeeded();
+    site.world.berth_with(&["secret", "set", "KEY"], secret.as_bytes()).await.succeeded();
+    let create = ["create", "train", "--image", image, "--env", &variable, "--secret", "KEY:file", "--wait"];
+    site.world.berth(&create).await.succeeded();
     site.exec("train", &format!("echo {canary} > /userhome/mine; echo hello > /public")).await;
     let image = site.save(&["train", "1"]).await;
     let reference = site.pull(&image).await;
-    // Layers are compressed in the registry: the engine's own archive of the image is not.
-    let all = site.registry.files().join("all.tar");
-    engine::docker(&["save", "--output", &all.display().to_string(), &reference]);
-    let archive = std::fs::read(&all).or_fail("read an archive");
-    let has = |text: &str| archive.windows(text.len()).any(|window| window == text.as_bytes());
-    assert!(has("hello"), "the check itself");
-    for text in [canary.as_str(), "berth.instance", "berth.cluster", ".berth", site.world.token()] {
+    let stored = site.registry.contents();
+    let has = |text: &str| {
+        stored.iter().any(|file| file.windows(text.len()).any(|window| window == text.as_bytes()))
+    };
+    for text in ["hello", "schemaVersion", "COLOUR=blue"] {
+        assert!(has(text), "the check itself: layers, manifests and configs: {text}");
+    }
+    let ours = ["berth.instance", "berth.cluster", ".berth", "envd-agent", site.world.token()];
+    for text in [canary.as_str(), secret.as_str()].into_iter().chain(ours) {
         assert!(!has(text), "{text}");
     }
     let config = engine::docker(&["inspect", "--format", "{{json .Config}}", &reference]);
@@ -182,22 +209,22 @@ async fn what_cannot_be_a_name_is_refused_before_any_work() {
 
 #[tokio::test]
 async fn a_save_survives_kills_of_both_programs_or_says_why_it_did_not() {
-    let mut site = Site::start().await;
+    let mut site = Site::start_on(Registry::start_with_faults().await).await;
     site.instance("train").await;
-    site.exec("train", "dd if=/dev/urandom of=/large bs=1M count=64; sleep 1").await;
     let client = site.world.client();
     let rounds = std::env::var("BERTH_SAVE_ROUNDS").map_or(6, |text| text.parse().or_fail("read a number"));
+    let mut during = 0;
     for round in 0..rounds {
-        let tag = format!("kill-{round}");
-        let wish = SaveInstance {
-            tag: Some(tag),
-            exclude: Some(vec![format!("/x{round}")]),
-            ..SaveInstance::default()
-        };
+        // What no layer of an earlier round has: all of it is read and pushed again.
+        let written = site.exec("train", "dd if=/dev/urandom of=/large bs=1M count=32; busybox sha256sum /large");
+        let written = written.await;
+        site.registry.faults().all("PUT", Fault::Slow(Duration::from_millis(3)));
+        let wish = SaveInstance { tag: Some(format!("kill-{round}")), ..SaveInstance::default() };
         let image = client.save_instance("train", &wish).await.or_fail("begin to save");
         // At another point of the save each time.
-        let passed = std::time::Duration::from_millis(rand::random_range(0..1500));
+        let passed = Duration::from_millis(rand::random_range(0..1500));
         tokio::time::sleep(passed).await;
+        during += i32::from(matches!(state(&client, &image).await, ImageState::Saving { .. }));
         if round % 2 == 0 {
             site.world.kill_envd();
             site.world.start_envd().await;
@@ -205,6 +232,7 @@ async fn a_save_survives_kills_of_both_programs_or_says_why_it_did_not() {
             site.world.kill_gateway();
             site.world.start_gateway().await;
         }
+        site.registry.faults().none();
         let ended = wait_until("the save has ended", LIMIT, async || {
             let image = client.image(saved(&image).id.as_str()).await.ok()?;
             (!saved(&image).state.is_passing()).then_some(image)
@@ -212,8 +240,14 @@ async fn a_save_survives_kills_of_both_programs_or_says_why_it_did_not() {
         .await;
         assert_eq!(saved(&ended).state, ImageState::Ready, "after {passed:?}");
         let reference = site.pull(&ended).await;
+        let run = ["run", "--rm", "--entrypoint", "busybox", &reference, "sha256sum", "/large"];
+        assert_eq!(engine::docker(&run), written.trim_end());
         engine::docker(&["rmi", "--force", &reference]);
     }
+    assert!(during * 4 >= rounds * 3, "{during} of {rounds} kills fell into a save");
+    let unused = site.world.berth(&["image", "gc", "--dry-run", "--older-than", "0s", "--json"]).await.succeeded();
+    let unused: CollectedImages = serde_json::from_str(&unused).or_fail("read what is unused");
+    assert_eq!((unused.blobs, &unused.images[..]), (0, &[][..]), "no room is lost");
     wait_until("no journal is left", LIMIT, async || {
         let left = std::fs::read_dir(site.world.data().join("save")).or_fail("look at the journals");
         let mut left = left.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("img_"));

@@ -57,6 +57,19 @@ async fn a_journal_that_is_spoilt_is_made_again() {
 }
 
 #[tokio::test]
+async fn what_a_failed_save_has_made_goes_when_another_image_has_its_name() {
+    let (site, image) = failed_save("dd if=/dev/urandom of=/large bs=1M count=4").await;
+    let journal = site.world.data().join("save").join(saved(&image).id.as_str());
+    let gc = ["image", "gc", "--older-than", "0s"];
+    site.world.berth(&gc).await.succeeded();
+    assert!(journal.exists(), "it can be tried again");
+    site.docker.push(site.base.reference(), "admin/train:1").await.succeeded();
+    site.world.berth(&gc).await.succeeded();
+    assert!(!journal.exists(), "nobody can try it again");
+    site.docker.pull("admin/train:1").await.succeeded();
+}
+
+#[tokio::test]
 async fn a_layer_that_a_machine_without_power_lost_is_read_again() {
     let (site, image) = failed_save("dd if=/dev/urandom of=/large bs=1M count=4; echo 1 > /kept").await;
     let client = site.world.client();

@@ -97,7 +97,7 @@ async fn a_saved_image_is_an_ordinary_one_for_other_programs_and_runs_on_an_engi
     site.exec("train", "echo 1 > /kept; chmod 4711 /kept").await;
     site.save(&["train", "1"]).await;
     site.exec("train", "echo 2 > /more").await;
-    site.save(&["train", "2"]).await;
+    let image = site.save(&["train", "2"]).await;
     let folder = tempfile::tempdir().or_fail("make a folder");
     let run = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).current_dir(folder.path()).output();
@@ -106,21 +106,16 @@ async fn a_saved_image_is_an_ordinary_one_for_other_programs_and_runs_on_an_engi
     };
     let source = format!("docker://{}", site.docker.reference("admin/train:2"));
     let who = format!("admin:{}", site.world.password());
-    let copy = |to: &str| {
-        let head = ["--insecure-policy", "copy", "--src-tls-verify=false", "--src-creds", &who];
-        run("skopeo", &[&head[..], &[&source, to]].concat());
-    };
-    copy("oci:copy:2");
+    let copy = ["--insecure-policy", "copy", "--src-tls-verify=false", "--src-creds", &who];
+    run("skopeo", &[&copy[..], &[&source, "oci:copy:2"]].concat());
     run("umoci", &["unpack", "--image", "copy:2", "unpacked"]);
     let root = folder.path().join("unpacked/rootfs");
     assert_eq!(std::fs::read_to_string(root.join("kept")).or_fail("read a file"), "1\n");
     assert_eq!(std::fs::read_to_string(root.join("more")).or_fail("read a file"), "2\n");
-    // Every byte of it comes from the registry: this engine has no image at all.
-    copy("docker-archive:all.tar:localhost/berth/saved:2");
+    // Every byte of it comes from the registry.
     let private = PrivateEngine::start().await;
-    assert_eq!(private.run(&["images", "--quiet"]), "");
-    private.run(&["load", "--input", &folder.path().join("all.tar").display().to_string()]);
-    let look = ["run", "--rm", "--network", "none", "--entrypoint", "sh", "localhost/berth/saved:2", "-c"];
+    let reference = site.pull_into(&private, &image);
+    let look = ["run", "--rm", "--network", "none", "--entrypoint", "sh", &reference, "-c"];
     let seen = private.run(&[&look[..], &["stat -c %a /kept; cat /kept /more; echo $COLOUR"]].concat());
     assert_eq!(seen, "4711\n1\n2\nblue");
 }
@@ -226,10 +221,8 @@ async fn what_an_instance_had_before_it_got_other_cards_is_saved_by_the_same_rul
     let seen = engine::docker(&look);
     assert!(seen.starts_with("/data:\nkept\nnew\n\n/tmp:\n/:\n"), "{seen}");
     assert!(!seen.contains(".berth") && !seen.lines().any(|line| line == "echo"), "{seen}");
-    let all = site.registry.files().join("all.tar");
-    engine::docker(&["save", "--output", &all.display().to_string(), &reference]);
-    let archive = std::fs::read(&all).or_fail("read an archive");
-    assert!(!archive.windows(canary.len()).any(|window| window == canary.as_bytes()), "{canary}");
+    let has = |file: &Vec<u8>| file.windows(canary.len()).any(|window| window == canary.as_bytes());
+    assert!(!site.registry.contents().iter().any(has), "{canary}");
     engine::docker(&["rmi", "--force", &reference]);
 
     // The next save lies on this one.
@@ -316,7 +309,7 @@ async fn what_looks_like_a_secret_is_said_before_others_can_read_it() {
     let (_, said) = site.world.berth(&["save", "train", "1", "--wait"]).await.ended(0);
     assert!(!said.contains(key), "nobody else reads it: {said}");
     // The second save does not write it again, and its image has it all the same.
-    let (_, said) = site.world.berth(&["save", "train", "2", "--share", "group", "--wait"]).await.ended(0);
+    let (_, said) = site.world.berth(&["save", "train", "2", "--everything", "--share", "group", "--wait"]).await.ended(0);
     assert!(said.contains("these look like secrets") && said.contains(key), "{said}");
     let (_, said) = site.world.berth(&["image", "share", "train:1", "everyone"]).await.ended(0);
     assert!(said.contains("the image may hold them") && said.contains(key), "{said}");

@@ -1,12 +1,14 @@
 //! A site where images are saved, for the walks that do.
 
+use std::process::Command;
+
 use gateway_api::{
     client::Client,
     image::{Image, ImageState, Saved},
 };
 use tests::{
     LIMIT, OrFail as _, Registry, Setup, World,
-    engine::{self, LocalImage, SignedIn},
+    engine::{self, LocalImage, PrivateEngine, SignedIn},
     wait_until,
 };
 
@@ -63,6 +65,26 @@ impl Site {
         let name = format!("{user}/{}@{digest}", saved.name);
         self.docker.pull(&name).await.succeeded();
         self.docker.reference(&name)
+    }
+
+    /// The same into an engine of its own that has no image at all, by way of a file: it has no network.
+    #[track_caller]
+    pub(crate) fn pull_into(&self, engine: &PrivateEngine, image: &Image) -> String {
+        assert_eq!(engine.run(&["images", "--quiet"]), "");
+        let saved = saved(image);
+        let name = format!("{}/{}:{}", saved.user, saved.name, saved.tag);
+        let folder = tempfile::tempdir().or_fail("make a folder");
+        let (file, here) = (folder.path().join("all.tar"), "localhost/berth/saved:latest".to_owned());
+        let copied = Command::new("skopeo")
+            .args(["--insecure-policy", "copy", "--quiet", "--src-tls-verify=false", "--src-creds"])
+            .arg(format!("admin:{}", self.world.password()))
+            .arg(format!("docker://{}", self.docker.reference(&name)))
+            .arg(format!("docker-archive:{}:{here}", file.display()))
+            .output()
+            .or_fail("run skopeo");
+        assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+        engine.run(&["load", "--input", &file.display().to_string()]);
+        here
     }
 }
 

@@ -3,6 +3,7 @@
 mod faults;
 
 use std::{
+    fs::File,
     net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
@@ -130,6 +131,36 @@ impl Registry {
     pub fn files(&self) -> PathBuf {
         self.folder.path().join("files")
     }
+
+    /// All that it keeps, manifests and configs too: layers as they are before compression.
+    #[track_caller]
+    pub fn contents(&self) -> Vec<Vec<u8>> {
+        let (mut folders, mut contents) = (vec![self.files().join("docker")], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).or_fail("read a folder").flatten() {
+                if entry.file_type().or_fail("look at a file").is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    contents.push(uncompressed(&entry.path()));
+                }
+            }
+        }
+        contents
+    }
+}
+
+#[track_caller]
+fn uncompressed(file: &Path) -> Vec<u8> {
+    let bytes = std::fs::read(file).or_fail("read a file");
+    let program = match bytes[..] {
+        [0x1f, 0x8b, ..] => "gzip",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
+        _ => return bytes,
+    };
+    let output = Command::new(program).arg("-dc").stdin(File::open(file).or_fail("open a file")).output();
+    let output = output.or_fail(program);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
 }
 
 impl Drop for Registry {

@@ -12,7 +12,7 @@
 //!
 //! envd writes down how far each save is, below the data directory, and so goes on where it was when it was killed.
 
-use gateway_api::{InstanceId, image::SaveFailure, packages::Packages};
+use gateway_api::{ImageId, InstanceId, image::SaveFailure, packages::Packages};
 use serde::{Deserialize, Serialize};
 
 /// The most bytes of a [`PutSave`] as JSON.
@@ -132,6 +132,9 @@ pub struct Collect {
     pub references: Vec<String>,
     /// What was written since so long stays.
     pub older_than_seconds: u64,
+    /// The saves that may still be tried again; of others nothing is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saves: Option<Vec<ImageId>>,
     /// Only say what would go.
     pub dry_run: bool,
 }

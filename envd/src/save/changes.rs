@@ -175,11 +175,16 @@ fn looks_secret(path: &[u8]) -> bool {
     const ENDS: [&str; 5] = [".pem", ".key", ".p12", ".pfx", ".kdbx"];
     const FOLDERS: [&str; 4] =
         [".docker/config.json", ".huggingface/token", "huggingface/token", ".kube/config"];
+    // Below `.ssh`: what says whom to trust, and nothing that opens anything.
+    const NOT_KEYS: [&str; 3] = ["known_hosts", "config", "authorized_keys"];
     // What comes with programs: certificates of authorities, and examples.
     const NOT_BELOW: [&str; 3] = ["usr/share/", "usr/lib/", "etc/ssl/certs/"];
     let path = String::from_utf8_lossy(path);
     let name = path.rsplit('/').next().unwrap_or_default();
+    let is_key = (path.starts_with(".ssh/") || path.contains("/.ssh/")) && !name.ends_with(".pub") && !NOT_KEYS.contains(&name);
     let is_one = NAMES.contains(&name)
+        || name.starts_with(".env.")
+        || is_key
         || ENDS.iter().any(|end| name.ends_with(end))
         || FOLDERS.iter().any(|folder| path.ends_with(folder));
     is_one && !NOT_BELOW.iter().any(|above| path.starts_with(above)) && !path.contains("/site-packages/")
@@ -191,11 +196,26 @@ mod tests {
 
     #[test]
     fn names_of_secrets() {
-        for secret in ["root/.ssh/id_ed25519", "work/.env", "root/.docker/config.json", "a/server.key"] {
+        for secret in [
+            "root/.ssh/id_ed25519",
+            "root/.ssh/deploy",
+            "work/.env",
+            "work/.env.production",
+            "root/.docker/config.json",
+            "a/server.key",
+        ] {
             assert!(looks_secret(secret.as_bytes()), "{secret}");
         }
-        for other in ["root/.ssh/id_ed25519.pub", "etc/ssl/certs/a.pem", "environment", "usr/lib/x/test.pem"]
-        {
+        for other in [
+            "root/.ssh/id_ed25519.pub",
+            "root/.ssh/known_hosts",
+            "root/.ssh/authorized_keys",
+            "root/.ssh/config",
+            "etc/ssl/certs/a.pem",
+            "environment",
+            "work/.environment",
+            "usr/lib/x/test.pem",
+        ] {
             assert!(!looks_secret(other.as_bytes()), "{other}");
         }
     }

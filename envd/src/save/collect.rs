@@ -12,6 +12,7 @@ use std::{
 };
 
 use envd_api::save::{Collect, Collected};
+use gateway_api::ImageId;
 use tokio_util::sync::CancellationToken;
 
 use super::{SaveError, Saves};
@@ -39,6 +40,10 @@ impl Saves {
             }
             collected.images.push(image.reference);
             collected.image_bytes += image.size_bytes;
+        }
+        if let Some(saves) = wanted.saves.as_ref().filter(|_| !wanted.dry_run) {
+            let is_over = |other: &ImageId| !saves.contains(other) && !self.known().contains_key(other);
+            self.journals.forget_all(None, is_over);
         }
         if let Some(files) = self.files.clone() {
             // Whoever asked may be gone, and then others push again.
@@ -101,7 +106,7 @@ mod tests {
     use super::*;
 
     fn collect(needed: &[String], older_than_seconds: u64, dry_run: bool) -> Collect {
-        Collect { needed: needed.to_vec(), references: Vec::new(), older_than_seconds, dry_run }
+        Collect { needed: needed.to_vec(), older_than_seconds, dry_run, ..Collect::default() }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use gateway_api::{ImageId, InstanceId, packages::Packages};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::image::Blob;
+use super::{image::Blob, still};
 use crate::{
     data::{make_directory, write_whole},
     runtime::BaseImage,
@@ -138,21 +138,32 @@ impl Journals {
         self.root.join("last").join(instance.as_str())
     }
 
-    /// Removes the journals of other saves of an instance, those that `is_over` is true of.
-    pub(super) fn forget_others(
-        &self,
-        image: &ImageId,
-        instance: &InstanceId,
-        is_over: impl Fn(&ImageId) -> bool,
-    ) {
-        let Ok(entries) = fs::read_dir(&self.root) else { return };
-        let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<ImageId>().ok());
-        for other in ids.filter(|other| other != image && is_over(other)) {
-            let journal = self.of(&other);
-            if journal.request().ok().flatten().is_some_and(|request| request.instance == *instance)
+    /// The saves that have one.
+    pub(super) fn all(&self) -> Vec<ImageId> {
+        let Ok(entries) = fs::read_dir(&self.root) else { return Vec::new() };
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    /// Lets instances go on that stood still when the process before this one was killed.
+    pub(super) fn thaw_all(&self) {
+        for mark in self.all().iter().map(|image| self.of(image).still()).filter(|mark| mark.exists()) {
+            tracing::warn!(mark = %mark.display(), "an instance was left frozen, and goes on");
+            if let Err(error) = still::thaw_marked(&mark) {
+                tracing::error!(mark = %mark.display(), %error, "an instance is left frozen");
+            }
+        }
+    }
+
+    /// Removes the journals of saves that `is_over` is true of: of one instance, or of any.
+    pub(super) fn forget_all(&self, instance: Option<&InstanceId>, is_over: impl Fn(&ImageId) -> bool) {
+        let request = |journal: &Journal| journal.request().ok().flatten();
+        for image in self.all().into_iter().filter(is_over) {
+            let journal = self.of(&image);
+            let is_its = |wanted: &InstanceId| request(&journal).is_some_and(|request| request.instance == *wanted);
+            if instance.is_none_or(is_its)
                 && let Err(error) = journal.forget()
             {
-                tracing::warn!(image = %other, %error, "the journal of a save cannot be removed");
+                tracing::warn!(%image, %error, "the journal of a save cannot be removed");
             }
         }
     }
@@ -188,6 +199,11 @@ impl Journal {
 
     pub(super) fn files(&self) -> PathBuf {
         self.path("files")
+    }
+
+    /// What says that the instance stands still, as long as it does.
+    pub(super) fn still(&self) -> PathBuf {
+        self.path("still")
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

@@ -187,12 +187,14 @@ impl Saves {
         compression: Option<Compression>,
         data: &Path,
     ) -> Self {
+        let journals = Journals::new(data);
+        journals.thaw_all();
         Self {
             registry,
             files,
             layers_max,
             compression,
-            journals: Journals::new(data),
+            journals,
             loads: Loads::default(),
             turns: Arc::new(Semaphore::new(SAVES_AT_ONCE)),
             looks: Semaphore::new(LOOKS_AT_ONCE),
@@ -219,8 +221,8 @@ impl Saves {
             return Err(SaveError::Busy(request.instance));
         }
         // What failed before this one, and was not tried again, is not wanted any more.
-        let is_over = |other: &ImageId| !known.contains_key(other);
-        self.journals.forget_others(image, &request.instance, is_over);
+        let is_over = |other: &ImageId| other != image && !known.contains_key(other);
+        self.journals.forget_all(Some(&request.instance), is_over);
         let journal = self.journals.of(image);
         // What was asked for first counts: a layer may have been written for it.
         let request = if let Some(before) = journal.request()? {

@@ -170,10 +170,17 @@ impl Reading {
             rustix::fs::syncfs(root).map_err(io::Error::from)?;
             Mapped::default()
         };
-        let still = Still::hold(pid, &self.container).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the instance cannot be held still");
-            None
-        });
+        let still = match Still::hold(pid, &self.container, self.journal.still()) {
+            Ok(Some(still)) => Some(still),
+            Ok(None) => {
+                tracing::warn!("the instance is not held still: its control group is not to be seen");
+                None
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the instance cannot be held still");
+                None
+            }
+        };
         let listing = walk::walk(root, &self.rules, false);
         let frozen = still.map(Still::release).transpose()?.unwrap_or_default();
         let frozen_ms = u64::try_from(frozen.as_millis()).unwrap_or(u64::MAX);

@@ -72,7 +72,9 @@ impl App {
         }
         let needed: Vec<_> = needed.into_iter().collect();
         let older_than_seconds = older_than.as_secs().unsigned_abs();
-        let collect = Collect { needed, references, older_than_seconds, dry_run };
+        let failed = rows.iter().filter(|row| matches!(row.state, ImageState::Failed { .. }));
+        let saves = Some(failed.map(|row| row.id.clone()).collect());
+        let collect = Collect { needed, references, older_than_seconds, saves, dry_run };
         let mut collected = Collected::default();
         for cluster in self.clusters.iter() {
             let one = cluster.envd.collect(&collect).await;

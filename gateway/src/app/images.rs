@@ -19,21 +19,32 @@ use crate::{
 impl App {
     /// The platform's images, the default one first, then the saved ones that the caller may see, newest first.
     pub(crate) async fn images(&self, caller: &Caller) -> Result<Vec<Image>, Error> {
-        let mut images: Vec<_> = self
-            .local_images()
-            .await
-            .into_iter()
-            .map(|image| Image {
-                default: same_image(&image.reference, &self.config.default_image),
-                reference: image.reference,
-                size_bytes: image.size_bytes,
-                created_at: image.created_at,
-                saved: None,
-            })
-            .collect();
+        let mut images: Vec<_> =
+            self.local_images().await.into_iter().map(|image| self.view_local_image(image)).collect();
         images.sort_by(|a, b| b.default.cmp(&a.default).then_with(|| a.reference.cmp(&b.reference)));
         images.extend(self.saved_images(caller).await?);
         Ok(images)
+    }
+
+    /// One of the platform's or of the saved ones that the caller may see.
+    pub(crate) async fn image(&self, caller: &Caller, name: &str) -> Result<Image, Error> {
+        let missing = match self.saved_image(caller, name).await {
+            Err(error @ (Error::NotFound { .. } | Error::Hidden { .. })) => error,
+            found => return found,
+        };
+        let mut platform = self.local_images().await.into_iter();
+        let found = platform.find(|image| same_image(&image.reference, name));
+        found.map(|image| self.view_local_image(image)).ok_or(missing)
+    }
+
+    fn view_local_image(&self, image: LocalImage) -> Image {
+        Image {
+            default: same_image(&image.reference, &self.config.default_image),
+            reference: image.reference,
+            size_bytes: image.size_bytes,
+            created_at: image.created_at,
+            saved: None,
+        }
     }
 
     /// What any of the clusters has, each image once; of those that do not answer, what they had when they last did.

@@ -84,6 +84,7 @@ impl App {
             spec: &spec,
             status: &on_its_way(),
             auto_start,
+            needs: &self.saved_among([spec.image.as_str()]),
         };
         let line = caller.line("instance.create", id.as_str()).with("name", name.as_str());
         self.store.add_instance(new, &line).await.map_err(|error| {

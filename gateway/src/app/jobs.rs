@@ -51,6 +51,7 @@ impl App {
             warnings: &warnings,
             status: &row.status,
             priority: row.priority,
+            needs: &self.saved_among(row.spec.roles.iter().filter_map(|role| role.image.as_deref())),
         };
         let entry = caller.line("job.submit", row.id.as_str()).with("name", row.name.as_str());
         self.store.add_job(new, &entry).await.map_err(|error| {

@@ -34,7 +34,7 @@ impl App {
         let taken = || Error::AlreadyExists { kind: "image", name: format!("{name}:{tag}") };
         // Nothing is collected meanwhile: at the new place nobody needs it yet.
         let _listing = self.listing.read().await;
-        if self.store.image_by_name(&repository, Some(tag), None).await?.is_some() {
+        if self.store.image_by_name(&repository, Some(tag)).await?.is_some() {
             return Err(taken());
         }
         if repository != row.repository {

@@ -21,7 +21,7 @@ use crate::{
     auth::{Caller, policy},
     error::{Error, chain},
     events::What,
-    store::{Added, ImageChange, ImageRow, InstanceRow, JobRow, NewImage, NoRoom, QuotaOwner},
+    store::{Added, ImageChange, ImageRow, InstanceRow, JobRow, NeededImage, NewImage, NoRoom, QuotaOwner},
 };
 
 impl App {
@@ -77,8 +77,8 @@ impl App {
             Added::UserGone => return Err(Error::Unauthenticated),
         };
         drop(listing);
-        if let Some(failed) = failed
-            && let Err(error) = self.clusters.of(&instance.cluster).envd.forget_save(&failed).await
+        if let Some((failed, cluster)) = failed
+            && let Err(error) = self.clusters.of(&cluster).envd.forget_save(&failed).await
         {
             tracing::warn!(image = %failed, error = chain(&error), "what a failed save has made is not forgotten yet");
         }
@@ -156,7 +156,7 @@ impl App {
         Ok(rows.iter().map(|row| self.view_image(row, users.of(caller, row))).collect())
     }
 
-    pub(crate) async fn saved_image(&self, caller: &Caller, name: &str) -> Result<Image, Error> {
+    pub(super) async fn saved_image(&self, caller: &Caller, name: &str) -> Result<Image, Error> {
         let row = self.find_image(caller, name).await?;
         let users = self.image_users().await?;
         Ok(self.view_image(&row, users.of(caller, &row)))
@@ -220,12 +220,14 @@ impl App {
             return Ok(text.to_owned());
         }
         let missing = |reason| Error::NoImage { reference: text.to_owned(), reason };
-        let row = self
+        // Several tags may have one digest, and each its own users.
+        let mut rows = self
             .store
-            .image_by_name(reference.repository(), reference.tag(), reference.digest())
-            .await?
-            .filter(|row| policy::may_use_image(caller, row))
-            .ok_or_else(|| missing(Reason::ImageNotSavedForYou))?;
+            .images_by_name(reference.repository(), reference.tag(), reference.digest())
+            .await?;
+        rows.retain(|row| policy::may_use_image(caller, row));
+        let ready = rows.iter().position(|row| row.state == ImageState::Ready).unwrap_or(0);
+        let row = rows.get(ready).ok_or_else(|| missing(Reason::ImageNotSavedForYou))?;
         match (&row.state, &row.digest) {
             (ImageState::Ready, Some(digest)) => {
                 Ok(format!("{registry}/{}:{}@{digest}", row.repository, row.tag))
@@ -235,6 +237,16 @@ impl App {
                 Err(missing(Reason::ImageNotSaved))
             }
         }
+    }
+
+    /// Those of these images that were saved, by what [`App::authorise_image`] gave for them.
+    pub(super) fn saved_among<'a>(&self, images: impl IntoIterator<Item = &'a str>) -> Vec<NeededImage<'a>> {
+        let own = self.config.registry.as_deref();
+        let saved = |image: &'a str| {
+            image.strip_prefix(own?)?.strip_prefix('/')?;
+            Some(NeededImage { reference: self.shown_image(image), digest: image.rsplit_once('@')?.1 })
+        };
+        images.into_iter().filter_map(saved).collect()
     }
 
     /// An image's reference as users know it.
@@ -299,7 +311,7 @@ impl App {
             let (name, tag) = name.rsplit_once(':').map_or((name, None), |(name, tag)| (name, Some(tag)));
             let repository =
                 if name.contains('/') { name.to_owned() } else { format!("{}/{name}", caller.user.home) };
-            self.store.image_by_name(&repository, tag, None).await?
+            self.store.image_by_name(&repository, tag).await?
         };
         match row {
             Some(row) if policy::may_see_image(caller, &row) => Ok(row),

@@ -138,6 +138,7 @@ impl App {
             StoreError::DiskFull(_)
             | StoreError::LastAdmin
             | StoreError::UserGone
+            | StoreError::ImageGone { .. }
             | StoreError::Database(_)
             | StoreError::OtherVersion
             | StoreError::Unreadable(_) => error.into(),

@@ -10,7 +10,6 @@ use gateway_api::{
     packages::Recipe,
 };
 use http::StatusCode;
-use serde::Deserialize;
 
 use super::{
     body::{Ask, Json},
@@ -63,14 +62,9 @@ pub(super) async fn save(
     Ok((StatusCode::ACCEPTED, Json(app.save_instance(&caller, &name, wanted).await?)))
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct Excluding {
-    exclude: Option<String>,
-}
-
 #[utoipa::path(get, path = "/instances/{name}/changes", operation_id = "instance_changes", params(
     ("name" = String, Path, description = "name, slug or id"),
-    ("exclude" = Option<String>, Query, description = "paths that a save would leave out, with commas between"),
+    ("exclude" = Option<Vec<String>>, Query, description = "a path that a save would leave out, once for each; an empty one for a save that leaves nothing out"),
 ), responses(
     (status = 200, body = Changes, description = "what a save would put into an image"),
     (status = 400, body = Problem),
@@ -86,10 +80,15 @@ pub(super) async fn changes(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(name): Path<String>,
-    Ask(Excluding { exclude }): Ask<Excluding>,
+    Ask(asked): Ask<Vec<(String, String)>>,
 ) -> Result<Json<Changes>, Error> {
-    let exclude = exclude.map(|text| text.split(',').map(str::to_owned).collect());
-    Ok(Json(app.changes(&caller, &name, exclude).await?))
+    Ok(Json(app.changes(&caller, &name, excluded(asked)).await?))
+}
+
+/// The paths that a query leaves out; `None` where it says nothing of them.
+fn excluded(asked: Vec<(String, String)>) -> Option<Vec<String>> {
+    let paths: Vec<_> = asked.into_iter().filter_map(|(key, path)| (key == "exclude").then_some(path)).collect();
+    (!paths.is_empty()).then(|| paths.into_iter().filter(|path| !path.is_empty()).collect())
 }
 
 #[utoipa::path(get, path = "/images/{image}", operation_id = "show_image", params(
@@ -104,7 +103,7 @@ pub(super) async fn show(
     caller: Caller,
     Path(image): Path<String>,
 ) -> Result<Json<Image>, Error> {
-    Ok(Json(app.saved_image(&caller, &image).await?))
+    Ok(Json(app.image(&caller, &image).await?))
 }
 
 #[utoipa::path(get, path = "/images/{image}/dockerfile", operation_id = "image_dockerfile", params(
@@ -193,4 +192,25 @@ pub(super) async fn delete(
     Path(image): Path<String>,
 ) -> Result<(StatusCode, Json<Image>), Error> {
     Ok((StatusCode::ACCEPTED, Json(app.delete_image(&caller, &image).await?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::extract::Query;
+
+    use super::*;
+
+    #[test]
+    fn a_query_leaves_out_what_it_names_nothing_or_the_usual() {
+        let check = |query: &str, expected: Option<&[&str]>| {
+            let uri = format!("/changes{query}").parse().unwrap();
+            let Query(asked) = Query::<Vec<(String, String)>>::try_from_uri(&uri).unwrap();
+            let expected = expected.map(|paths| paths.iter().map(ToString::to_string).collect());
+            assert_eq!(excluded(asked), expected, "{query}");
+        };
+        check("", None);
+        check("?other=/a", None);
+        check("?exclude=", Some(&[]));
+        check("?exclude=%2Fa%2Cb&exclude=/c", Some(&["/a,b", "/c"]));
+    }
 }

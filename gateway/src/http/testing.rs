@@ -200,6 +200,7 @@ impl Site {
             spec: &spec,
             status,
             auto_start: false,
+            needs: &[],
         };
         self.app.store.add_instance(new, &line()).await.unwrap();
         id
@@ -265,6 +266,7 @@ impl Site {
             warnings: &[],
             status,
             priority: 5,
+            needs: &[],
         };
         self.app.store.add_job(new, &line()).await.unwrap();
         id

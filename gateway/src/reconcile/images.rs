@@ -67,7 +67,7 @@ pub(crate) async fn run(app: Arc<App>) {
 /// Until the cluster has something to say of a save: that it is over, or how far it is.
 async fn any_save(app: &App, rows: &[ImageRow]) {
     let saving = rows.iter().filter(|row| matches!(row.state, ImageState::Saving { .. }));
-    let mut told: FuturesUnordered<_> = saving.map(|row| of(app, row).envd.save(&row.id)).collect();
+    let mut told: FuturesUnordered<_> = saving.map(|row| saver(app, row).envd.save(&row.id)).collect();
     while let Some(told) = told.next().await {
         if told.is_ok() {
             return;
@@ -117,16 +117,25 @@ async fn round(app: &App, resting: &mut Resting) -> Result<Vec<ImageRow>, StoreE
         }
     }
     for row in app.store.images_kept_too_long().await? {
-        if of(app, &row).envd.forget_save(&row.id).await.is_ok() {
+        if forget_save(app, &row).await.is_ok() {
             app.store.keep_image_no_longer(&row.id).await?;
         }
     }
     Ok(rows)
 }
 
-/// The cluster that saves it; of what was pushed, any.
-fn of<'a>(app: &'a App, row: &ImageRow) -> &'a Cluster {
-    app.clusters.get(&row.cluster).unwrap_or_else(|| app.clusters.first())
+/// The cluster that saves it. One that the settings do not list never answers, and so the save waits for it.
+fn saver<'a>(app: &'a App, row: &ImageRow) -> &'a Cluster {
+    app.clusters.of(&row.cluster)
+}
+
+/// What was made for a save may go. A cluster that is not listed any more has nothing to tell; should it come back, it
+/// hears of it when unused images are collected.
+async fn forget_save(app: &App, row: &ImageRow) -> Result<(), ClientError> {
+    match app.clusters.get(&row.cluster) {
+        Some(cluster) => cluster.envd.forget_save(&row.id).await,
+        None => Ok(()),
+    }
 }
 
 /// Asks for a save, which also says how far it is.
@@ -144,7 +153,7 @@ async fn follow(app: &App, row: ImageRow) -> Result<(), Interrupted> {
             base: row.parent.clone(),
         },
     };
-    let state = match of(app, &row).envd.put_save(&row.id, &request).await {
+    let state = match saver(app, &row).envd.put_save(&row.id, &request).await {
         Ok(state) => state,
         Err(ClientError::Refused { message, status, .. }) if status.is_client_error() => {
             let failure =
@@ -168,7 +177,7 @@ async fn follow(app: &App, row: ImageRow) -> Result<(), Interrupted> {
         }
         SaveState::Failed { failure, message } => {
             // First: as soon as it has failed for its user, they may try again.
-            of(app, &row).envd.rest_save(&row.id).await?;
+            saver(app, &row).envd.rest_save(&row.id).await?;
             ImageState::Failed { failure, message }
         }
         SaveState::Looking => saving(SaveStep::Looking, 0, None),
@@ -196,7 +205,7 @@ async fn settle(app: &App, row: ImageRow) -> Result<(), Interrupted> {
         stop(app, &row).await?;
     }
     if row.state == ImageState::Ready {
-        of(app, &row).envd.forget_save(&row.id).await?;
+        forget_save(app, &row).await?;
     }
     Ok(app.store.settle_image(&row.id).await?)
 }
@@ -219,12 +228,14 @@ async fn stop(app: &App, row: &ImageRow) -> Result<(), Interrupted> {
 
 /// Out of the cluster, out of the registry, out of the store, in this order.
 async fn remove(app: &App, row: ImageRow) -> Result<(), Interrupted> {
-    of(app, &row).envd.forget_save(&row.id).await?;
+    forget_save(app, &row).await?;
     // Nobody may list the same image again between the look and the removal.
     let _alone = app.listing.write().await;
     let ImageRow { repository, tag, digest, .. } = row.clone();
     let keep = app.needed_manifests(&repository, &row.id).await?;
-    of(app, &row).envd.remove_image(&RemoveImage { repository, tag, digest, keep }).await?;
+    // Every cluster reaches the registry; the one that saved it may also have it on its engine.
+    let cluster = app.clusters.get(&row.cluster).unwrap_or_else(|| app.clusters.first());
+    cluster.envd.remove_image(&RemoveImage { repository, tag, digest, keep }).await?;
     app.store.forget_image(&row.id).await?;
     app.events.tell(row.user_id, What::ImageDeleted(row.id));
     Ok(())

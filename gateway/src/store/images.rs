@@ -71,6 +71,14 @@ pub(crate) struct NewImage<'a> {
     pub(crate) wanted_bytes: u64,
 }
 
+/// A saved image that something is to be made from.
+#[derive(Debug)]
+pub(crate) struct NeededImage<'a> {
+    /// As users know it.
+    pub(crate) reference: String,
+    pub(crate) digest: &'a str,
+}
+
 /// What changes about an image. What is `None` stays.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImageChange {
@@ -83,8 +91,8 @@ pub(crate) struct ImageChange {
 /// What an image that cannot be added stands against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// With the one that failed and made room for it.
-    Yes(Option<ImageId>),
+    /// With the one that failed and made room for it, and the cluster that has what was made of it.
+    Yes(Option<(ImageId, String)>),
     /// The user has one of that name and tag.
     Taken,
     NoRoom(NoRoom),
@@ -125,7 +133,7 @@ impl Store {
         let rooms = Rooms::of(&mut change, new.user, site_limit).await?;
         let failed = sqlx::query(
             "delete from images where user_id = ? and name = ? and tag = ? and phase = 'failed' and settled = 1
-             returning id",
+             returning id, cluster",
         )
         .bind(new.user.0)
         .bind(new.name)
@@ -168,7 +176,10 @@ impl Store {
         }
         audit::append(&mut change, line).await?;
         change.commit().await?;
-        Ok(Added::Yes(failed.map(|row| readable(row.try_get::<&str, _>("id")?.parse())).transpose()?))
+        let failed = failed.map(|row| -> Result<_, StoreError> {
+            Ok((readable(row.try_get::<&str, _>("id")?.parse())?, row.try_get("cluster")?))
+        });
+        Ok(Added::Yes(failed.transpose()?))
     }
 
     /// A save that failed is to be tried again.
@@ -212,8 +223,10 @@ impl Store {
 
     /// The cluster has nothing of a failed save any more.
     pub(crate) async fn keep_image_no_longer(&self, id: &ImageId) -> Result<(), StoreError> {
-        sqlx::query("update images set kept_until = null where id = ? and phase = 'failed'")
+        // One that was tried again and failed again meanwhile is kept anew.
+        sqlx::query("update images set kept_until = null where id = ? and kept_until < ?")
             .bind(id.as_str())
+            .bind(now())
             .execute(&self.pool)
             .await?;
         Ok(())
@@ -225,23 +238,32 @@ impl Store {
         row.as_ref().map(image).transpose()
     }
 
-    /// By where it is in the registry, and its tag or digest there.
-    pub(crate) async fn image_by_name(
+    /// By where they are in the registry, and their tag or digest there; the newest first.
+    pub(crate) async fn images_by_name(
         &self,
         repository: &str,
         tag: Option<&str>,
         digest: Option<&str>,
-    ) -> Result<Option<ImageRow>, StoreError> {
-        let row = sqlx::query(select!(
+    ) -> Result<Vec<ImageRow>, StoreError> {
+        let rows = sqlx::query(select!(
             "where repository = ?1 and (?2 is null or tag = ?2) and (?3 is null or digest = ?3)
-             order by images.id desc limit 1"
+             order by images.id desc"
         ))
         .bind(repository)
         .bind(tag)
         .bind(digest)
-        .fetch_optional(&self.pool)
+        .fetch_all(&self.pool)
         .await?;
-        row.as_ref().map(image).transpose()
+        rows.iter().map(image).collect()
+    }
+
+    /// The newest of them.
+    pub(crate) async fn image_by_name(
+        &self,
+        repository: &str,
+        tag: Option<&str>,
+    ) -> Result<Option<ImageRow>, StoreError> {
+        Ok(self.images_by_name(repository, tag, None).await?.into_iter().next())
     }
 
     /// All, newest first.
@@ -441,6 +463,23 @@ pub(super) fn image(row: &SqliteRow) -> Result<ImageRow, StoreError> {
         frozen_ms: bytes("frozen_ms")?,
         created_at: time(row.try_get("created_at")?)?,
     })
+}
+
+/// Refuses what is to be made from saved images if one of them has been deleted since somebody looked.
+pub(super) async fn all_ready(
+    change: &mut SqliteConnection,
+    needed: &[NeededImage<'_>],
+) -> Result<(), StoreError> {
+    for NeededImage { reference, digest } in needed {
+        let ready = sqlx::query("select 1 from images where digest = ? and phase = 'ready'")
+            .bind(*digest)
+            .fetch_optional(&mut *change)
+            .await?;
+        if ready.is_none() {
+            return Err(StoreError::ImageGone { reference: reference.clone() });
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn forget_stop(connection: &mut SqliteConnection, id: &ImageId) -> Result<(), StoreError> {

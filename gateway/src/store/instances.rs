@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
 use super::{
-    GroupId, Line, Store, StoreError, UserId, Whose, audit, images, job_tasks::end_task, now, readable,
+    GroupId, Line, NeededImage, Store, StoreError, UserId, Whose, audit, images, job_tasks::end_task, now, readable,
     reservations::release, time,
 };
 
@@ -76,6 +76,8 @@ pub(crate) struct NewInstance<'a> {
     pub(crate) spec: &'a InstanceSpec,
     pub(crate) status: &'a Status,
     pub(crate) auto_start: bool,
+    /// What it is made from, if that is a saved image.
+    pub(crate) needs: &'a [NeededImage<'a>],
 }
 
 /// `select` of all that [`instance`] reads, with the rest of the statement.
@@ -119,6 +121,7 @@ impl Store {
         if done.rows_affected() == 0 {
             return Err(StoreError::UserGone);
         }
+        images::all_ready(&mut change, instance.needs).await?;
         audit::append(&mut change, line).await?;
         change.commit().await?;
         Ok(())

@@ -12,7 +12,10 @@ use jobfile::{JobSpec, outcome::Verdict};
 use serde::{Deserialize, Serialize};
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
-use super::{GroupId, Line, Store, StoreError, UserId, audit, instances::goal_word, now, readable, time};
+use super::{
+    GroupId, Line, NeededImage, Store, StoreError, UserId, audit, images::all_ready, instances::goal_word, now,
+    readable, time,
+};
 
 /// A job as the store keeps one, its file apart.
 #[derive(Debug, Clone)]
@@ -77,6 +80,8 @@ pub(crate) struct NewJob<'a> {
     pub(crate) warnings: &'a [JobNote],
     pub(crate) status: &'a Status,
     pub(crate) priority: u8,
+    /// The saved images that its tasks are made from.
+    pub(crate) needs: &'a [NeededImage<'a>],
 }
 
 /// `select` of all that [`job`] reads, with the rest of the statement.
@@ -123,6 +128,7 @@ impl Store {
         if done.rows_affected() == 0 {
             return Err(StoreError::UserGone);
         }
+        all_ready(&mut change, job.needs).await?;
         append(&mut change, job.id, &JobEvent::Submitted {}).await?;
         audit::append(&mut change, line).await?;
         change.commit().await?;

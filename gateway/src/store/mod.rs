@@ -42,7 +42,7 @@ pub(crate) use audit::Line;
 pub(crate) use groups::GroupId;
 pub(crate) use holdings::Whose;
 pub(crate) use image_room::{ImageRoom, NoRoom};
-pub(crate) use images::{Added, ImageChange, ImageRow, NewImage};
+pub(crate) use images::{Added, ImageChange, ImageRow, NeededImage, NewImage};
 pub(crate) use instances::{InstanceRow, NewInstance, Settled};
 pub(crate) use job_tasks::{JobStart, NewTask, TaskRow};
 pub(crate) use jobs::{AttemptEnd, JobRow, NewJob};
@@ -81,6 +81,8 @@ pub(crate) enum StoreError {
     LastAdmin,
     #[error("the user was removed meanwhile")]
     UserGone,
+    #[error("the image `{reference}` was deleted meanwhile")]
+    ImageGone { reference: String },
     #[error("the gateway that runs on this store is of another version; stop it first")]
     OtherVersion,
     #[error("the store did not answer as it should")]

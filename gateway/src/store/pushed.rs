@@ -65,6 +65,7 @@ impl Store {
                  platform = platform and digest is excluded.digest,
                  proposed = proposed and digest is excluded.digest,
                  message = '', packages = null, frozen_ms = 0, instance_id = null, instance_name = null, parent = '', exclude = '[]', stop = 0,
+                 kept_until = null,
                  state = excluded.state, phase = 'ready', settled = 1, digest = excluded.digest,
                  size_bytes = excluded.size_bytes, added_bytes = excluded.added_bytes, layers = excluded.layers,
                  created_at = excluded.created_at",

@@ -222,6 +222,7 @@ async fn what_is_to_run_holds_a_place_or_waits_for_one() {
         spec: &spec,
         status: &waits,
         auto_start: false,
+        needs: &[],
     };
     store.add_instance(new, &line()).await.unwrap();
     let held = Held {

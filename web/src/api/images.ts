@@ -14,7 +14,7 @@ export function changesQuery(instance: string, exclude?: readonly string[]) {
     queryFn: async ({ signal }): Promise<Changes> =>
       dataOf(
         await api.GET('/api/v1/instances/{name}/changes', {
-          params: { path: { name: instance }, query: exclude ? { exclude: exclude.join(',') } : {} },
+          params: { path: { name: instance }, query: exclude ? { exclude: named(exclude) } : {} },
           signal,
         }),
       ),
@@ -23,6 +23,11 @@ export function changesQuery(instance: string, exclude?: readonly string[]) {
     refetchInterval: false,
     refetchOnWindowFocus: false,
   })
+}
+
+/** Paths as a query names them: an empty one says that nothing is left out. */
+function named(exclude: readonly string[]): string[] {
+  return exclude.length === 0 ? [''] : [...exclude]
 }
 
 export async function saveInstance(id: string, wanted: SaveInstance): Promise<Image> {

@@ -35,7 +35,10 @@ impl Client {
     pub async fn changes(&self, name: &str, exclude: Option<&[String]>) -> Result<Changes, ClientError> {
         let mut url = self.url(&["instances", name, "changes"])?;
         if let Some(paths) = exclude {
-            url.query_pairs_mut().append_pair("exclude", &paths.join(","));
+            // An empty one says that nothing is left out.
+            let nothing = paths.is_empty().then_some("");
+            let paths = paths.iter().map(String::as_str).chain(nothing);
+            url.query_pairs_mut().extend_pairs(paths.map(|path| ("exclude", path)));
         }
         self.get_url(url).await
     }

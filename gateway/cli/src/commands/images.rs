@@ -68,7 +68,7 @@ enum ShareWith {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImageCommand {
-    /// Show everything about a saved image
+    /// Show everything about an image
     Show(Which),
     /// Print a Dockerfile that would make the like of a saved image, and the versions of what is in it
     Dockerfile(Which),
@@ -420,7 +420,7 @@ pub(crate) fn table(images: &[Image], words: Words, now: Timestamp) -> String {
 }
 
 fn details(image: &Image, words: Words) -> String {
-    let Some(saved) = &image.saved else { return image.reference.clone() };
+    let Some(saved) = &image.saved else { return platform_details(image, words) };
     let mut rows = vec![
         (Title::Image, image.reference.clone()),
         (Title::State, words.image_state_in_full(&saved.state)),
@@ -444,6 +444,21 @@ fn details(image: &Image, words: Words) -> String {
         rows.push((Title::UsedBy, saved.used_by.join("\n")));
     }
     rows.push((Title::Id, saved.id.to_string()));
+    output::details(words, rows)
+}
+
+/// Of an image that nobody has saved.
+fn platform_details(image: &Image, words: Words) -> String {
+    let mut rows = vec![
+        (Title::Image, image.reference.clone()),
+        (Title::Size, size::display(image.size_bytes)),
+        (Title::User, words.platform().to_owned()),
+        (Title::Share, words.share(Share::Everyone).to_owned()),
+        (Title::Created, format!("{:.0}", image.created_at)),
+    ];
+    if image.default {
+        rows.push((Title::State, words.yes_default(true).to_owned()));
+    }
     output::details(words, rows)
 }
 

@@ -265,7 +265,7 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
     ("Who may use it", "谁可以使用"),
     ("Stop the instance once the image is whole", "镜像完整后停止实例"),
     ("Only show what would be in it", "只显示会包含什么"),
-    ("Show everything about a saved image", "显示已保存镜像的全部信息"),
+    ("Show everything about an image", "显示镜像的全部信息"),
     (
         "Print a Dockerfile that would make the like of a saved image, and the versions of what is in it",
         "打印可制作类似镜像的 Dockerfile，以及其中各软件的版本",

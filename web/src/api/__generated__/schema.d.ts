@@ -4718,8 +4718,8 @@ export interface operations {
     instance_changes: {
         parameters: {
             query?: {
-                /** @description paths that a save would leave out, with commas between */
-                exclude?: string;
+                /** @description a path that a save would leave out, once for each; an empty one for a save that leaves nothing out */
+                exclude?: string[];
             };
             header?: never;
             path: {
