@@ -22,8 +22,8 @@ use std::{
 
 use envd_api::agent::{
     Address, AppCall, AppReport, Begin, Begun, Call, ChunkReader, ChunkWriter, Exec, Listen, Passed,
-    Presence, ProtocolError, Received, Refusal, Session, Terminal, TerminalsAct, TerminalsCall,
-    TerminalsReport, read_message, receive_reply,
+    Presence, ProtocolError, Received, Refusal, Session, Signal, Signalled, Terminal, TerminalsAct,
+    TerminalsCall, TerminalsReport, read_message, receive_reply,
 };
 use gateway_api::InstanceId;
 use serde::de::DeserializeOwned;
@@ -178,6 +178,12 @@ impl Agents {
         session: Session,
     ) -> Result<Process, AgentError> {
         self.process(instance, Call::Session(session)).await
+    }
+
+    /// Sends a signal to a session, before all that the session was sent and has not read.
+    pub(crate) async fn signal(&self, instance: &InstanceId, signal: Signal) -> Result<(), AgentError> {
+        let Signalled {} = self.report(instance, Call::Signal(signal)).await?;
+        Ok(())
     }
 
     /// Runs a process in the instance.

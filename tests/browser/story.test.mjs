@@ -66,6 +66,8 @@ for (const language of ['zh-CN', 'en']) {
         const link = page.getByRole('link', { name: say.ssh.editors[editor], exact: true })
         assert.match(await link.getAttribute('href'), address)
       }
+      const { fingerprint } = await page.evaluate(async () => (await fetch('/api/v1/ssh')).json())
+      await page.getByText(fingerprint, { exact: true }).waitFor()
       await shoot('5-ssh')
 
       await page.getByRole('tab', { name: say.instances.tab.logs, exact: true }).click()

@@ -1,6 +1,6 @@
 //! Killing the programs mid-walk: instances do not notice, and nothing that was promised is lost.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use gateway_api::Status;
 use tests::{LIMIT, OrFail as _, Screen, World, engine, wait_until, wanted};
@@ -16,6 +16,15 @@ async fn wait_until_running(world: &World, name: &str) {
     .await;
 }
 
+/// The key that the SSH door shows to whoever comes.
+fn host_key(world: &World) -> String {
+    let mut scan = Command::new("ssh-keyscan");
+    scan.args(["-t", "ed25519", "-p", &world.ssh_port().to_string(), "127.0.0.1"]);
+    let told = scan.output().or_fail("run ssh-keyscan").stdout;
+    let told = String::from_utf8(told).or_fail("read what ssh-keyscan says");
+    told.trim().split_once(' ').or_fail("find a host key").1.to_owned()
+}
+
 #[tokio::test]
 async fn instances_and_terminals_outlive_killed_programs() {
     let mut world = World::start().await;
@@ -25,6 +34,8 @@ async fn instances_and_terminals_outlive_killed_programs() {
     screen.shows("before-42").await;
     let container = world.only_container();
     let process = engine::inspect(&container, ".State.Pid");
+    let door = world.client().ssh_door().await.or_fail("ask for the SSH door");
+    assert_eq!(host_key(&world), door.host_key);
 
     world.kill_gateway();
     world.kill_envd();
@@ -37,6 +48,7 @@ async fn instances_and_terminals_outlive_killed_programs() {
     assert_eq!(engine::inspect(&container, ".State.Pid"), process, "it is the same process");
     let listed = world.berth(&["ls"]).await.succeeded();
     assert!(listed.contains("a1"), "{listed}");
+    assert_eq!(host_key(&world), door.host_key, "clients would warn of somebody in between");
     assert_eq!(world.berth(&["exec", "a1", "--", "echo", "again"]).await.succeeded(), "again\n");
 
     let mut screen = Screen::attach(&world.client(), "a1", "main").await;

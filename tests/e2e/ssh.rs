@@ -169,6 +169,24 @@ async fn what_runs_in_the_background_outlives_the_connection() {
     laptop.ssh("train", &[&format!("kill {}", pid.trim())]).await.succeeded();
 }
 
+/// As with `sshd`: without a terminal nothing is hung up.
+#[tokio::test]
+async fn a_command_outlives_a_client_that_is_cut_off() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    let mut ssh = laptop.ssh_as("admin+train", &["-T"]);
+    ssh.arg("echo $$ > /tmp/pid; echo ready; cat; echo cut > /tmp/cut; exec sleep 300");
+    let mut talk = Talk::start(ssh);
+    talk.shows("ready").await;
+    // Killed, so that it says no goodbye.
+    drop(talk);
+    wait_until("its input has ended", LIMIT, async || {
+        (laptop.ssh("train", &["cat /tmp/cut"]).await.stdout == "cut\n").then_some(())
+    })
+    .await;
+    laptop.ssh("train", &["kill -0 $(cat /tmp/pid) && kill $(cat /tmp/pid)"]).await.succeeded();
+}
+
 #[tokio::test]
 async fn keys_of_every_kind_open_it() {
     let world = world().await;
@@ -349,8 +367,17 @@ async fn the_berth_command_needs_no_configuration() {
     std::fs::write(&file, config).or_fail("write a configuration");
     let mut ssh = Command::new("ssh");
     ssh.arg("-F").arg(&file).args(["-o", "BatchMode=yes", "train.berth", "echo in"]);
-    let ran = Laptop::new(&world).await.run(ssh, b"").await;
-    assert_eq!(ran.succeeded(), "in\n");
+    let laptop = Laptop::new(&world).await;
+    assert_eq!(laptop.run(ssh, b"").await.succeeded(), "in\n");
+    // And what it writes is found by what it adds to the configuration that is there.
+    let home = folder.path().join("home");
+    std::fs::create_dir_all(home.join(".ssh")).or_fail("make a folder");
+    std::fs::write(home.join(".ssh/config"), "Host other\n  Port 1\n").or_fail("write a configuration");
+    let (_, said) = world.berth_at_home(&home, &["config-ssh"]).await.ended(0);
+    assert!(said.contains("ssh train.berth"), "{said}");
+    let mut ssh = Command::new("ssh");
+    ssh.arg("-F").arg(home.join(".ssh/config")).args(["-o", "BatchMode=yes", "train.berth", "echo in"]);
+    assert_eq!(laptop.run(ssh, b"").await.succeeded(), "in\n");
 }
 
 #[tokio::test]

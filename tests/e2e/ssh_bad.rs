@@ -67,6 +67,8 @@ async fn who_is_not_known_is_told_nothing_and_written_down() {
     assert_eq!(answers.len(), 1, "{answers:?}");
     let told = refusals(&world, "sign_in").await;
     assert!(told.iter().any(|line| line.starts_with("nobody ")), "{told:?}");
+    // A login that names nobody is written down without a name: what it holds may be a password.
+    assert!(told.iter().any(|line| line.starts_with("  ") && !line.contains("..")), "{told:?}");
 
     // A key that nobody knows: one line for the connection, with the key in it.
     stranger.ssh("train", &["true"]).await.ended(255);
@@ -271,8 +273,11 @@ async fn forwards_stay_inside_the_instance() {
     })
     .await;
     // X11 is refused, and the session goes on without it.
-    let said = laptop.ssh_with("train", &["-X"], &["echo ${DISPLAY-none}"], b"").await;
-    assert_eq!(said.succeeded(), "none\n");
+    let mut with_x11 = laptop.ssh_as("admin+train", &["-Y"]);
+    with_x11.arg("echo ${DISPLAY-none}").env("DISPLAY", ":9");
+    let (out, said) = laptop.run(with_x11, b"").await.ended(0);
+    assert!(said.contains("X11 forwarding request failed"), "{said}");
+    assert_eq!(out, "none\n");
     is_unharmed(&world, &laptop).await;
 }
 
@@ -340,6 +345,9 @@ async fn those_who_say_nothing_keep_nobody_out() {
     }
     assert!(silent.len() <= 64 && closed >= 100, "{} are open, {closed} were closed", silent.len());
     assert_eq!(is_written_down(&world, "too many connections").await, 1);
+    // From elsewhere one gets in all the while.
+    let said = laptop.ssh_with("train", &["-b", "127.0.0.2"], &["echo in"], b"").await;
+    assert_eq!(said.succeeded(), "in\n");
     // Who was there before is not disturbed, and a place that is free is free again at once.
     silent.clear();
     is_unharmed(&world, &laptop).await;
@@ -360,6 +368,17 @@ async fn spoilt_packets_harm_only_their_connection() {
     is_unharmed(&world, &laptop).await;
     laptop.python("spoilt_sign_in.py", &["train", &rounds]).await.succeeded();
     is_written_down(&world, "broken packets\"").await;
+    is_unharmed(&world, &laptop).await;
+}
+
+#[tokio::test]
+async fn spoilt_sftp_packets_harm_only_their_channel() {
+    let world = world().await;
+    let laptop = Laptop::with_key(&world).await;
+    let rounds = rounds("BERTH_SSH_ROUNDS", "300");
+    for target in ["train", "-"] {
+        laptop.python("spoilt_sftp.py", &[target, &rounds]).await.succeeded();
+    }
     is_unharmed(&world, &laptop).await;
 }
 

@@ -19,22 +19,24 @@ struct Kind {
     reference: String,
     /// Whether there is a shell.
     shell: bool,
+    /// The shell that the image's accounts name for its user, where that is no other's.
+    login_shell: Option<&'static str>,
     /// Kept until the test has ended.
     _image: Option<LocalImage>,
 }
 
 impl Kind {
     fn ours(image: LocalImage, shell: bool) -> Self {
-        Self { reference: image.reference().to_owned(), shell, _image: Some(image) }
+        Self { reference: image.reference().to_owned(), shell, login_shell: None, _image: Some(image) }
     }
 
     /// As small as Alpine: a busybox and its names, and no C library that anybody else brings.
-    fn busybox(name: &str, changes: &[&str]) -> Self {
+    fn busybox(name: &str, changes: &[&str], login_shell: &'static str) -> Self {
         let root = tempfile::tempdir().or_fail("make a directory");
         put_busybox(
             root.path(),
             "bin/busybox",
-            &["sh", "cat", "echo", "head", "ln", "ls", "mkdir", "rm", "sleep", "test", "true"],
+            &["sh", "ash", "cat", "echo", "head", "ln", "ls", "mkdir", "rm", "sleep", "test", "true"],
         );
         std::fs::create_dir_all(root.path().join("etc")).or_fail("make a directory");
         std::fs::create_dir_all(root.path().join("tmp")).or_fail("make a directory");
@@ -43,9 +45,10 @@ impl Kind {
             std::os::unix::fs::PermissionsExt::from_mode(0o1777),
         )
         .or_fail("open a directory");
-        let passwd = "root:x:0:0:root:/userhome:/bin/sh\nana:x:1000:1000::/userhome:/bin/sh\n";
+        let passwd = "root:x:0:0:root:/userhome:/bin/ash\nana:x:1000:1000::/userhome:/bin/sh\n";
         std::fs::write(root.path().join("etc/passwd"), passwd).or_fail("write the accounts");
-        Self::ours(LocalImage::of_directory(name, root.path(), changes), true)
+        let image = LocalImage::of_directory(name, root.path(), changes);
+        Self { login_shell: Some(login_shell), ..Self::ours(image, true) }
     }
 
     /// One file that no name leads to, and no shell.
@@ -81,6 +84,12 @@ async fn openssh(kind: &Kind, laptop: &Laptop<'_>, content: &[u8]) {
     let ran = laptop.ssh("train", &["echo $SSH_CONNECTION"]).await;
     if kind.shell {
         assert!(ran.succeeded().starts_with("127.0.0.1 "));
+        if let Some(shell) = kind.login_shell {
+            assert_eq!(
+                laptop.ssh("train", &["echo $0 $SHELL"]).await.succeeded(),
+                format!("{shell} {shell}\n")
+            );
+        }
     } else {
         let (_, said) = ran.ended(255);
         assert!(said.contains("this image has no shell"), "{said}");
@@ -155,17 +164,17 @@ async fn rsync(laptop: &Laptop<'_>, content: &[u8]) {
 
 #[tokio::test]
 async fn into_the_default_image() {
-    walk(&Kind { reference: IMAGE.to_owned(), shell: true, _image: None }).await;
+    walk(&Kind { reference: IMAGE.to_owned(), shell: true, login_shell: None, _image: None }).await;
 }
 
 #[tokio::test]
 async fn into_an_image_like_alpine() {
-    walk(&Kind::busybox("ssh-busybox", &[])).await;
+    walk(&Kind::busybox("ssh-busybox", &[], "/bin/ash")).await;
 }
 
 #[tokio::test]
 async fn into_an_image_whose_user_is_not_root() {
-    walk(&Kind::busybox("ssh-not-root", &["USER 1000:1000"])).await;
+    walk(&Kind::busybox("ssh-not-root", &["USER 1000:1000"], "/bin/sh")).await;
 }
 
 #[tokio::test]

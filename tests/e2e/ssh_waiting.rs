@@ -1,6 +1,8 @@
 //! Coming to the SSH door without an instance, or to one that does not run: the menu, one's own storage, the waiting
 //! room.
 
+use std::process::Command;
+
 use gateway_api::{
     Status,
     job::SubmitJob,
@@ -17,6 +19,14 @@ async fn waits_for(world: &World, name: &str, state: &str) {
         (status.word() == state).then_some(())
     })
     .await;
+}
+
+/// A forward to a port on which nothing listens, by a client that tells why it is refused.
+fn forward(laptop: &Laptop<'_>) -> Command {
+    let mut ssh = Command::new("ssh");
+    // The first value of an option counts.
+    ssh.args(["-o", "LogLevel=INFO"]).args(laptop.ssh_as("admin+train", &["-W", "127.0.0.1:1"]).get_args());
+    ssh
 }
 
 #[tokio::test]
@@ -169,6 +179,8 @@ async fn the_waiting_room_leads_into_the_shell() {
     sftp.args(["-q", "-b", "-"]).arg(laptop.address("train"));
     let (_, said) = laptop.run(sftp, b"pwd\n").await.ended(255);
     assert!(said.contains("`train` is stopped"), "{said}");
+    let (_, said) = laptop.run(forward(&laptop), b"").await.ended(255);
+    assert!(said.contains("`train` is stopped; start it with: berth start train"), "{said}");
     waits_for(&world, "train", "stopped").await;
 
     // Somebody who agrees.
@@ -189,6 +201,11 @@ async fn one_that_starts_when_it_is_needed_asks_nobody() {
     world.berth(&["create", "train", "--image", IMAGE, "--auto-start", "--wait"]).await.succeeded();
     world.berth(&["stop", "train", "--wait"]).await.succeeded();
     assert_eq!(laptop.ssh("train", &["echo in"]).await.succeeded(), "in\n");
+    world.berth(&["stop", "train", "--wait"]).await.succeeded();
+    // Forwards need it as well, and tell then that nothing listens.
+    let (_, said) = laptop.run(forward(&laptop), b"").await.ended(255);
+    assert!(said.contains("connect failed"), "{said}");
+    waits_for(&world, "train", "running").await;
     world.berth(&["stop", "train", "--wait"]).await.succeeded();
     let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-tt"]));
     talk.types("echo in-$((6*7))\r").await;
@@ -261,11 +278,37 @@ async fn a_task_of_a_job_in_the_line_has_its_address_already() {
     assert_eq!((out.as_str(), said.lines().count()), ("", 1), "{said}");
     assert!(said.contains("`digits` waits: number 1 in the line"), "{said}");
     laptop.ssh("digits-main-1", &["true"]).await.ended(255);
+    // By our own command as well, whichever way the task is called; what will never be is told.
+    for name in ["digits-main-0", "digits/main/0", "digits/main"] {
+        let (_, said) = world.berth(&["ssh", name, "--", "true"]).await.ended(255);
+        assert!(said.contains("`digits` waits: number 1 in the line"), "{name}: {said}");
+    }
+    let (_, said) = world.berth(&["cp", "digits/main/0:/etc/passwd", "/dev/null"]).await.ended(255);
+    assert!(said.contains("`digits` waits: number 1 in the line"), "{said}");
+    let (_, said) = world.berth(&["ssh", "digits/main/1", "--", "true"]).await.ended(1);
+    assert!(said.contains("no instance named `digits/main/1`"), "{said}");
     let mut talk = Talk::start(laptop.ssh_as("admin+digits-main-0", &["-tt"]));
     talk.shows("`digits` waits: number 1 in the line").await;
     world.berth(&["rm", "first", "--wait"]).await.succeeded();
     talk.types("echo in-$((6*7))\r").await;
     talk.shows("in-42").await;
+}
+
+/// Between two tries a job has no tasks, and may pause for minutes.
+#[tokio::test]
+async fn a_task_keeps_its_address_between_the_tries_of_its_job() {
+    let world = World::start().await;
+    let laptop = Laptop::with_key(&world).await;
+    let file = format!(
+        "berth: 1\nname: fails\nimage: {IMAGE}\ncpus: 0.5\nmemory: 100M\nretries: 20\ncommand: \"false\"\n"
+    );
+    world.client().submit_job(&SubmitJob::new(file)).await.or_fail("submit a job");
+    wait_until("it pauses", LIMIT, async || {
+        let said = laptop.ssh("fails-main-0", &["sleep 300"]).await.stderr;
+        assert!(!said.contains("no instance named"), "{said}");
+        said.contains("`fails` waits: its last try failed; it is tried again").then_some(())
+    })
+    .await;
 }
 
 /// What waits in the line says where it is and why, to whoever comes by SSH or in a browser.

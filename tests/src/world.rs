@@ -465,6 +465,14 @@ impl World {
         Ran::to_its_end(command, line, b"").await
     }
 
+    /// Runs `berth` for somebody whose home is there.
+    pub async fn berth_at_home(&self, home: &Path, arguments: &[&str]) -> Ran {
+        let line = format!("berth {}", arguments.join(" "));
+        let mut command = self.berth_command(arguments);
+        command.env("HOME", home);
+        Ran::to_its_end(command, line, b"").await
+    }
+
     fn berth_command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
         let mut command = self.program("berth");
         command.args(arguments).env("BERTH_CONFIG", self.directory.path().join("berth-config.toml"));

@@ -39,6 +39,13 @@ async def commands(instance):
             check(await run.stdout.read() == "told\n", "it was told")
             await run.wait()
             check(run.exit_status == 5, f"exit status {run.exit_status}")
+        # Also to one that does not read what it was sent before.
+        async with door.create_process("echo ready; exec sleep 300", encoding=None) as run:
+            check(await run.stdout.readline() == b"ready\n", "it is ready")
+            run.stdin.write(bytes(16 << 20))
+            run.send_signal("KILL")
+            await run.wait()
+            check(run.exit_signal is not None and run.exit_signal[0] == "KILL", f"exit signal: {run.exit_signal}")
         ran = await door.run("kill -KILL $$")
         check(ran.exit_signal is not None and ran.exit_signal[0] == "KILL", f"exit signal: {ran.exit_signal}")
 
@@ -51,7 +58,15 @@ async def terminal(instance):
             check((await run.stdout.readline()).strip() == "ready", "it is ready")
             run.change_terminal_size(120, 40)
             check((await run.stdout.readline()).strip() == "40 120", "the size after a change")
+            # A client that has lost its terminal says 0 and 0, which is no size.
+            run.change_terminal_size(0, 0)
+            run.change_terminal_size(100, 30)
+            check((await run.stdout.readline()).strip() == "30 100", "the size after none and another")
             run.send_signal("TERM")
+        # Modes of the client's own terminal: nothing is echoed, and Ctrl-G interrupts.
+        modes = {asyncssh.PTY_ECHO: 0, asyncssh.PTY_VINTR: 7}
+        ran = await door.run("stty -a", term_type="xterm", term_modes=modes)
+        check(" -echo " in ran.stdout and "intr = ^G" in ran.stdout, f"terminal modes: {ran.stdout}")
         # No columns and no rows.
         ran = await door.run("stty size", term_type="dumb", term_size=(0, 0))
         check(ran.exit_status == 0, f"a size of nothing: {ran}")

@@ -58,8 +58,9 @@ pub(crate) struct Process {
 pub(crate) enum Manner {
     /// `docker exec`: orphans are not waited for, and a connection that breaks hangs the process up.
     Exec,
-    /// `sshd`: what orphans write is waited for, and a connection that breaks closes the streams and no more.
-    Session,
+    /// `sshd`: what orphans write is waited for, a connection that breaks closes the streams and no more, and signals
+    /// wait for nothing: they come by its mark.
+    Session { mark: u64 },
 }
 
 #[derive(Debug)]
@@ -112,13 +113,19 @@ impl Process {
             let ends = Ends::pipes(&mut child.pipes)?;
             (child, ends)
         };
+        if let Manner::Session { mark } = manner {
+            agent.sessions.borrow_mut().insert(mark, child.pid);
+        }
         Ok(Self { pid: child.pid, ended: child.ended, ends, manner })
     }
 
     /// Carries the streams until the process has ended or the gateway is gone.
     pub(crate) async fn serve(mut self, agent: &Agent, stream: UnixStream) -> Result<(), ProtocolError> {
         let served = self.carry(agent, stream).await;
-        let left_alone = self.manner == Manner::Session && matches!(self.ends, Ends::Pipes { .. });
+        if let Manner::Session { mark } = self.manner {
+            agent.sessions.borrow_mut().remove(&mark);
+        }
+        let left_alone = self.manner != Manner::Exec && matches!(self.ends, Ends::Pipes { .. });
         if agent.children.running(self.pid) && !left_alone {
             agent.children.hang_up(self.pid);
             let _still_runs = timeout(HANG_UP_GRACE, self.discard_output()).await;
@@ -226,7 +233,7 @@ async fn send_output(
 ) -> Result<(), ProtocolError> {
     let (mut out, mut err) = (vec![0; PIECE], vec![0; PIECE]);
     let (mut out_open, mut err_open) = (true, true);
-    let waits = manner == Manner::Session;
+    let waits = manner != Manner::Exec;
     let exit = loop {
         if waits && !out_open && !err_open {
             break (&mut *ended).await.map_err(io::Error::other)?;

@@ -16,7 +16,7 @@ use std::{
 
 use envd_api::agent::{
     Address, AppReport, Begun, Call, ChunkReader, ChunkWriter, Greeting, Presence, ProtocolError, Refusal,
-    Reply, TerminalsReport, VERSION, read_message, write_message,
+    Reply, Signalled, TerminalsReport, VERSION, read_message, write_message,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,7 @@ enum Ready {
     App(AppReport),
     Begun,
     Presence(Presence),
+    Signalled,
     /// A process that answers by itself, on its standard input and output; with `stream`, from the first byte.
     Helper {
         command: Box<Command>,
@@ -109,6 +110,7 @@ async fn answer(agent: Rc<Agent>, request: AnyRequest) {
         Ok(Ready::App(report)) => report_once(&mut stream, &report).await,
         Ok(Ready::Begun) => report_once(&mut stream, &Begun {}).await,
         Ok(Ready::Presence(presence)) => report_once(&mut stream, &presence).await,
+        Ok(Ready::Signalled) => report_once(&mut stream, &Signalled {}).await,
         Ok(Ready::Helper { command, stream: says }) => hand_to(&agent, *command, stream, says).await,
         Err(Refused { refusal, message }) => {
             write_message(&mut stream, &Reply::Refused { refusal, message }).await
@@ -151,6 +153,13 @@ async fn prepare(agent: &Rc<Agent>, call: Call) -> Result<Ready, Refused> {
         Call::Presence {} => Ok(Ready::Presence(Presence {
             conversations: ANSWERS_MAX - agent.answers.available_permits() - 1,
         })),
+        Call::Signal(signal) => {
+            let session = agent.sessions.borrow().get(&signal.mark).copied();
+            if let Some(pid) = session {
+                exec::send_signal(agent, pid, &signal.name);
+            }
+            Ok(Ready::Signalled)
+        }
     }
 }
 

@@ -38,7 +38,8 @@ mod signal;
 mod terminal;
 
 use std::{
-    collections::BTreeMap,
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
     ffi::OsString,
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -47,6 +48,7 @@ use std::{
 };
 
 use envd_api::agent::{AgentSpec, Begin, DOOR, FETCH_CODE, ROOM, SOCKET, SPEC};
+use rustix::process::Pid;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
@@ -71,6 +73,8 @@ struct Agent {
     children: Children,
     terminals: Terminals,
     apps: Apps,
+    /// The processes of sessions, by the marks that the gateway gave them.
+    sessions: RefCell<HashMap<u64, Pid>>,
     /// One permit for each answer under way.
     answers: Semaphore,
     /// The owner of every task.
@@ -126,6 +130,7 @@ fn run(door: &Path) -> io::Result<u8> {
         children: Children::default(),
         terminals: Terminals::default(),
         apps: Apps::default(),
+        sessions: RefCell::default(),
         answers: Semaphore::new(link::ANSWERS_MAX),
         tasks: TaskTracker::new(),
     });

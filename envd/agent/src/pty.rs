@@ -52,10 +52,7 @@ pub(crate) fn open_with(size: Size, owner: u32, wanted: &[(u8, u32)]) -> io::Res
     let name = rustix::pty::ptsname(&ours, Vec::new())?.to_string_lossy().into_owned();
     let keyboard = pipe::Sender::from_owned_fd_unchecked(ours.try_clone()?)?;
     let pty = Pty { screen: pipe::Receiver::from_owned_fd_unchecked(ours)?, keyboard };
-    // A client that has no terminal itself says 0 and 0, which programs take for an unknown size.
-    if size.cols != 0 || size.rows != 0 {
-        pty.resize(size);
-    }
+    pty.resize(size);
     Ok((pty, theirs, name))
 }
 
@@ -106,6 +103,10 @@ impl Pty {
 
     /// The program is told by `SIGWINCH`.
     pub(crate) fn resize(&self, size: Size) {
+        // A client that has no terminal itself says 0 and 0, which programs take for an unknown size.
+        if size.cols == 0 && size.rows == 0 {
+            return;
+        }
         let size = Winsize { ws_col: size.cols.max(1), ws_row: size.rows.max(1), ws_xpixel: 0, ws_ypixel: 0 };
         let _ended = tcsetwinsize(self.screen.as_fd(), size);
     }

@@ -61,7 +61,8 @@ pub(crate) fn start(agent: &Agent, call: &Session) -> Result<Process, Refused> {
         None => None,
     };
     let mut command = around.program(&program, &argv, &around.home_directory(), terminal.is_some());
-    Ok(Process::spawn(agent, &mut command, terminal, Manner::Session).map_err(system)?)
+    let manner = Manner::Session { mark: call.mark };
+    Ok(Process::spawn(agent, &mut command, terminal, manner).map_err(system)?)
 }
 
 /// The shell with the command, or the command itself where there is no shell.

@@ -148,6 +148,8 @@ pub enum Call {
     Begin(Begin),
     /// Who is there: one [`Presence`] comes on the stream.
     Presence {},
+    /// A signal that does not wait for what the session was sent before it: one [`Signalled`] comes on the stream.
+    Signal(Signal),
 }
 
 /// What the command begins with.
@@ -202,6 +204,19 @@ pub struct Presence {
     pub conversations: usize,
 }
 
+/// A signal for a session that runs. For one that has ended it means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signal {
+    /// The session's [`mark`](Session::mark).
+    pub mark: u64,
+    /// Without `SIG`. A name that means nothing is ignored.
+    pub name: String,
+}
+
+/// The signal was sent, or there was nobody to send it to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signalled {}
+
 /// A process: its streams are chunks on the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exec {
@@ -253,6 +268,9 @@ pub struct Session {
     pub env: BTreeMap<String, String>,
     #[serde(default)]
     pub tty: Option<SessionTty>,
+    /// What the gateway calls it in a [`Signal`].
+    #[serde(default)]
+    pub mark: u64,
 }
 
 /// The terminal that an SSH client asks for.

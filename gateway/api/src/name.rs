@@ -162,6 +162,13 @@ impl Slug {
         name.map(|name| name.slug()).or_else(|_| text.parse()).ok()
     }
 
+    /// The same, and a task may be called `job/role/0` or `job/role` as well.
+    pub fn asked_for(text: &str) -> Option<Self> {
+        let Some((job, task)) = text.split_once('/') else { return Self::meant(text) };
+        let (role, index) = task.rsplit_once('/').unwrap_or((task, "0"));
+        Some(Self::of_task(&Self::of_job(job), role, index.parse().ok()?))
+    }
+
     /// The slug of a job.
     pub fn of_job(name: &str) -> Self {
         Self(Self::made(name, InstanceName::MAX))
@@ -355,6 +362,14 @@ mod tests {
         assert_eq!(Slug::meant(InstanceName::of_task(&task).as_str()), Some(task.clone()));
         assert_eq!(Slug::meant(task.as_str()), Some(task));
         assert_eq!(Slug::of_task(&Slug::of_job("t"), "ps.1", 0).as_str(), "t-ps-1-0");
+        for (asked, slug) in [
+            ("t/ps.1/3", Some("t-ps-1-3")),
+            ("t/ps.1", Some("t-ps-1-0")),
+            ("T_ps_0", Some("t-ps-0")),
+            ("t/ps/x", None),
+        ] {
+            assert_eq!(Slug::asked_for(asked).as_ref().map(Slug::as_str), slug, "{asked}");
+        }
     }
 
     #[test]

@@ -347,11 +347,7 @@ impl App {
             // An id may be anybody's: whether it exists is not to be told by how long the answer takes.
             let row = self.store.instance_of(seen_by(caller), &id).await?;
             Some(row.ok_or_else(|| policy::missing(caller, "instance", name))?)
-        } else if let Some((job, task)) = name.split_once('/') {
-            self.store
-                .instance_by_slug(caller.user.id, &task_slug(job, task).ok_or_else(|| not_found(name))?)
-                .await?
-        } else if let Some(slug) = Slug::meant(name) {
+        } else if let Some(slug) = Slug::asked_for(name) {
             self.store.instance_by_slug(caller.user.id, &slug).await?
         } else {
             None
@@ -393,12 +389,6 @@ fn seen_by(caller: &Caller) -> Whose {
 pub(super) fn same_image(one: &str, other: &str) -> bool {
     let whole = |text: &str| text.parse::<Reference>().map(|name| name.whole());
     matches!((whole(one), whole(other)), (Ok(one), Ok(other)) if one == other)
-}
-
-/// The slug of the task that is called `job/role/0` or `job/role`.
-fn task_slug(job: &str, task: &str) -> Option<Slug> {
-    let (role, index) = task.rsplit_once('/').unwrap_or((task, "0"));
-    Some(Slug::of_task(&Slug::of_job(job), role, index.parse().ok()?))
 }
 
 fn not_found(name: &str) -> Error {

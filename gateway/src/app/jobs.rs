@@ -484,14 +484,12 @@ impl App {
         }
     }
 
-    /// The caller's own job that waits in the line and will have a task of this name.
+    /// The caller's own job that will have a task of this name and has none now: it waits for its first try, or for the
+    /// next one.
     pub(crate) async fn job_of_coming_task(&self, caller: &Caller, name: &str) -> Result<Option<Job>, Error> {
-        let waiting = self.store.waiting_jobs().await?;
-        let slug = Slug::meant(name);
-        let is_meant = |row: &JobRow| {
-            row.user_id == caller.user.id && row.task_slugs().any(|task| Some(&task) == slug.as_ref())
-        };
-        match waiting.into_iter().find(is_meant) {
+        let Some(slug) = Slug::meant(name) else { return Ok(None) };
+        let coming = self.store.coming_jobs(caller.user.id).await?;
+        match coming.into_iter().find(|row| row.task_slugs().any(|task| task == slug)) {
             Some(row) => Ok(Some(self.job_view(caller, row).await?)),
             None => Ok(None),
         }

@@ -132,10 +132,14 @@ impl Shared {
         Ok(signed)
     }
 
-    /// A grant for one channel into the instance that was named at sign-in.
+    /// The instance that was named at sign-in.
+    pub(super) fn target(&self) -> Result<&str, Error> {
+        self.admitted()?.target.as_deref().ok_or_else(|| Error::not_found("instance", ""))
+    }
+
+    /// A grant for one listener in that instance.
     pub(super) async fn grant(&self, action: Action) -> Result<Grant, Error> {
-        let signed = self.admitted()?;
-        let target = signed.target.as_deref().ok_or_else(|| Error::not_found("instance", ""))?;
+        let (signed, target) = (self.admitted()?, self.target()?);
         let granted = self.app.grant(&signed.caller, target, action).await;
         if let Err(error) = &granted {
             self.note_refusal(error).await;
@@ -173,7 +177,7 @@ pub(super) async fn run(
         }
     };
     let stopping = app.tasks.stopping();
-    let known = tokio::select! {
+    let goes_on = tokio::select! {
         ended = &mut session => {
             if let Err(error) = ended {
                 tracing::debug!(%peer, %error, "a client left before it had signed in");
@@ -186,9 +190,13 @@ pub(super) async fn run(
         signed = timeout(SIGN_IN_LIMIT, signed_in) => matches!(signed, Ok(Ok(()))),
         () = stopping.cancelled() => false,
     };
-    let Some(signed) = shared.signed().filter(|_| known) else {
+    // Somebody may have signed in and left at the same moment.
+    let Some(signed) = shared.signed() else {
         return shared.note_refused_key().await;
     };
+    if !goes_on {
+        return sign_out(&app, &signed.caller).await;
+    }
     place.known();
     let handle = session.handle();
     let open = match app.live.open(&signed.caller, Kind::Ssh) {

@@ -16,9 +16,16 @@ use super::{
     connection::Shared,
     inbox::Inbox,
     relay::{self, Outbox},
+    waiting::{self, Entry},
+    words::Words,
 };
-use crate::agents::{AgentError, Listener};
+use crate::{
+    agents::{AgentError, Listener},
+    auth::policy::Grant,
+};
 
+/// A client shows this as `administratively prohibited`, and our sentence after it.
+const PROHIBITED: u32 = 1;
 /// The longest path that a unix socket can have.
 const PATH_MAX: usize = 107;
 /// The longest name of a machine.
@@ -52,11 +59,10 @@ pub(super) async fn connect(
     reply: ChannelOpenHandle,
     _place: OwnedSemaphorePermit,
 ) {
-    let grant = match shared.grant(Action::Exec).await {
+    let grant = match way_in(&shared).await {
         Ok(grant) => grant,
-        Err(error) => {
-            tracing::debug!(%error, "a forward was refused");
-            return reply.reject(ChannelOpenFailure::AdministrativelyProhibited).await;
+        Err(reason) => {
+            return reply.reject(ChannelOpenFailure::Other { code: PROHIBITED, reason }).await;
         }
     };
     match shared.app.agents.connect(grant.id(), to.clone()).await {
@@ -70,6 +76,23 @@ pub(super) async fn connect(
                 shared.note(&format!(" to {}", shown(&to)), StatusCode::FORBIDDEN).await;
             }
             reply.reject(ChannelOpenFailure::ConnectFailed).await;
+        }
+    }
+}
+
+/// The way into the instance that was named at sign-in, or the sentence that says why not: as for any program.
+async fn way_in(shared: &Shared) -> Result<Box<Grant>, String> {
+    let entered = match shared.target() {
+        Ok(target) => waiting::enter_quietly(shared, target, Words::PLAIN).await,
+        Err(error) => Err(error),
+    };
+    match entered {
+        Ok(Entry::Open(grant)) => Ok(grant),
+        Ok(Entry::Refused(sentence)) => Err(sentence),
+        Ok(Entry::Declined) => Err(String::new()),
+        Err(error) => {
+            shared.note_refusal(&error).await;
+            Err(Words::PLAIN.refusal(&error))
         }
     }
 }

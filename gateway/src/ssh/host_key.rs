@@ -1,6 +1,10 @@
 //! The host's own key: ed25519, made once, readable by nobody else, and the same for ever.
 
-use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path};
+use std::{
+    io::Write as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::Path,
+};
 
 use anyhow::Context as _;
 use russh::keys::{Algorithm, PrivateKey, ssh_key::LineEnding};
@@ -12,6 +16,8 @@ pub(super) fn load_or_make(folder: &Path) -> anyhow::Result<PrivateKey> {
     let path = folder.join(FILE);
     match std::fs::read(&path) {
         Ok(text) => {
+            close_to_others(&path)
+                .with_context(|| format!("the SSH host key {} cannot be made private", path.display()))?;
             let key = PrivateKey::from_openssh(&text)
                 .with_context(|| format!("the SSH host key {} cannot be read", path.display()))?;
             anyhow::ensure!(
@@ -28,6 +34,17 @@ pub(super) fn load_or_make(folder: &Path) -> anyhow::Result<PrivateKey> {
             Err(error).with_context(|| format!("the SSH host key {} cannot be read", path.display()))
         }
     }
+}
+
+/// A key that was copied here may have come with rights for others.
+fn close_to_others(path: &Path) -> std::io::Result<()> {
+    let mut rights = std::fs::metadata(path)?.permissions();
+    if rights.mode() & 0o077 != 0 {
+        tracing::warn!(path = %path.display(), "others could read the SSH host key; now they cannot");
+        rights.set_mode(0o600);
+        std::fs::set_permissions(path, rights)?;
+    }
+    Ok(())
 }
 
 /// Written beside its place and moved there whole, so that a crash leaves none or all of it.
@@ -47,19 +64,20 @@ fn make(folder: &Path, path: &Path) -> anyhow::Result<PrivateKey> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     #[test]
     fn it_is_made_once_and_private() {
         let folder = tempfile::tempdir().unwrap();
         let keys = folder.path().join("keys");
+        let mode = || std::fs::metadata(keys.join(FILE)).unwrap().permissions().mode() & 0o777;
         let first = load_or_make(&keys).unwrap();
+        assert_eq!(mode(), 0o600);
+        // Also when it was opened to others meanwhile.
+        std::fs::set_permissions(keys.join(FILE), PermissionsExt::from_mode(0o644)).unwrap();
         let again = load_or_make(&keys).unwrap();
         assert_eq!(first.public_key().key_data(), again.public_key().key_data());
-        let mode = std::fs::metadata(keys.join(FILE)).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(mode(), 0o600);
 
         std::fs::write(keys.join(FILE), "nonsense").unwrap();
         assert!(load_or_make(&keys).unwrap_err().to_string().contains("cannot be read"));

@@ -78,6 +78,9 @@ pub(super) struct Inbox<'a> {
     level: Arc<Level>,
     queue: Mutex<VecDeque<Input>>,
     arrived: Notify,
+    /// Names of signals, without `SIG`. They wait for nothing that came before them.
+    signals: Mutex<VecDeque<String>>,
+    signalled: Notify,
 }
 
 /// A piece of it, in its order.
@@ -86,7 +89,7 @@ pub(super) enum Input {
     Data(Bytes),
     End,
     Resize(Size),
-    /// A signal's name without `SIG`.
+    /// A signal that has to wait for its turn after all.
     Signal(String),
 }
 
@@ -221,7 +224,15 @@ impl<'a> Inbox<'a> {
     pub(super) fn new(pressure: &'a Pressure, channel: u32) -> Self {
         let level = Arc::new(Level { of_user: pressure.of_user.get().cloned(), ..Level::default() });
         pressure.levels().insert(channel, Arc::clone(&level));
-        Self { pressure, channel, level, queue: Mutex::default(), arrived: Notify::new() }
+        Self {
+            pressure,
+            channel,
+            level,
+            queue: Mutex::default(),
+            arrived: Notify::new(),
+            signals: Mutex::default(),
+            signalled: Notify::new(),
+        }
     }
 
     /// Takes what arrives, until the client has closed the channel or the connection.
@@ -246,7 +257,7 @@ impl<'a> Inbox<'a> {
                 ChannelMsg::WindowChange { col_width, row_height, .. } => {
                     self.put_request(Input::Resize(size(col_width, row_height)));
                 }
-                ChannelMsg::Signal { signal } => self.put_request(Input::Signal(name(&signal).to_owned())),
+                ChannelMsg::Signal { signal } => self.put_signal(name(&signal)),
                 ChannelMsg::Close => return,
                 _ => {}
             }
@@ -263,6 +274,16 @@ impl<'a> Inbox<'a> {
                 return input;
             }
             self.arrived.notified().await;
+        }
+    }
+
+    /// The next signal. Cancel-safe.
+    pub(super) async fn next_signal(&self) -> String {
+        loop {
+            if let Some(name) = self.signals().pop_front() {
+                return name;
+            }
+            self.signalled.notified().await;
         }
     }
 
@@ -290,6 +311,18 @@ impl<'a> Inbox<'a> {
         if self.queue().len() < REQUESTS_MAX {
             self.put(input);
         }
+    }
+
+    fn put_signal(&self, name: &str) {
+        let mut signals = self.signals();
+        if signals.len() < REQUESTS_MAX {
+            signals.push_back(name.to_owned());
+            self.signalled.notify_one();
+        }
+    }
+
+    fn signals(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.signals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn queue(&self) -> MutexGuard<'_, VecDeque<Input>> {

@@ -3,8 +3,8 @@
 //! Nothing is buffered beyond one piece on the way out; on the way in, see `inbox`.
 
 use bytes::BytesMut;
-use envd_api::agent::{Chunk, ProtocolError};
-use gateway_api::stream::Exit;
+use envd_api::agent::{Chunk, ProtocolError, Refusal, Signal};
+use gateway_api::{InstanceId, stream::Exit};
 use russh::{
     ChannelWriteHalf, Sig,
     server::{Handle, Msg},
@@ -15,7 +15,7 @@ use super::{
     inbox::{Inbox, Input, Pressure},
     words::Words,
 };
-use crate::agents::Process;
+use crate::agents::{AgentError, Agents, Process};
 
 /// What is read at once.
 const PIECE: usize = 64 << 10;
@@ -61,9 +61,18 @@ impl Outbox<'_> {
     }
 }
 
+/// A process that was started under a mark, by which signals get past all that it has not read.
+#[derive(Debug)]
+pub(super) struct Marked<'a> {
+    pub(super) process: Process,
+    pub(super) mark: u64,
+    pub(super) instance: &'a InstanceId,
+    pub(super) agents: &'a Agents,
+}
+
 /// A process: its streams apart, its end told.
-pub(super) async fn process(process: Process, words: Words, inbox: &Inbox<'_>, outbox: &Outbox<'_>) {
-    let Process { mut input, mut output } = process;
+pub(super) async fn process(process: Marked<'_>, words: Words, inbox: &Inbox<'_>, outbox: &Outbox<'_>) {
+    let Marked { process: Process { mut input, mut output }, mark, instance, agents } = process;
     let feed = async {
         loop {
             match inbox.next().await {
@@ -98,7 +107,17 @@ pub(super) async fn process(process: Process, words: Words, inbox: &Inbox<'_>, o
             }
         }
     };
-    tokio::select! { () = feed => {}, _ = show => {} }
+    let pass_signals = async {
+        loop {
+            let name = inbox.next_signal().await;
+            let sent = agents.signal(instance, Signal { mark, name: name.clone() }).await;
+            if let Err(AgentError::Refused { refusal: Refusal::UnknownCall, .. }) = sent {
+                // An older agent takes them in their turn only.
+                inbox.put_first(Input::Signal(name));
+            }
+        }
+    };
+    tokio::select! { () = feed => {}, _ = show => {}, () = pass_signals => {} }
 }
 
 /// A stream of bytes. Ends when both ways have; `exit` is told then, where there is one.

@@ -20,7 +20,7 @@ use super::{
     forward::{self, Opened},
     inbox::{self, Inbox},
     menu,
-    relay::{self, Outbox},
+    relay::{self, Marked, Outbox},
     waiting::{self, Entry},
     words::Words,
 };
@@ -224,8 +224,10 @@ async fn start(
     let mut env = wanted.env;
     add_addresses(shared, &mut env);
     let _agent = if wanted.agent { forward_agent(shared, handle, grant, &mut env).await } else { None };
-    let session = Session { command, env, tty: wanted.tty };
+    let mark = rand::random();
+    let session = Session { command, env, tty: wanted.tty, mark };
     let process = agents.session(grant.id(), session).await.map_err(told)?;
+    let process = Marked { process, mark, instance: grant.id(), agents };
     relay::process(process, words, inbox, outbox).await;
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use gateway_api::{Action, Instance, Status, job::Job, stream::Size};
-use tokio::time::timeout;
+use tokio::{sync::broadcast::Receiver, time::timeout};
 
 use super::{
     connection::Shared,
@@ -17,7 +17,7 @@ use super::{
     relay::Outbox,
     words::Words,
 };
-use crate::{auth::policy::Grant, error::Error};
+use crate::{auth::policy::Grant, error::Error, events::News};
 
 /// How often it is looked, whatever is heard meanwhile.
 const CLOCK: Duration = Duration::from_secs(1);
@@ -51,6 +51,14 @@ enum Now {
 }
 
 async fn look(shared: &Shared, target: &str) -> Result<Now, Error> {
+    match look_once(shared, target).await {
+        // A job may have come out of the line between the look at its tasks and the one at itself.
+        Err(Error::NotFound { .. } | Error::Hidden { .. }) => look_once(shared, target).await,
+        result => result,
+    }
+}
+
+async fn look_once(shared: &Shared, target: &str) -> Result<Now, Error> {
     let signed = shared.signed().ok_or(Error::Unauthenticated)?;
     match shared.app.grant(&signed.caller, target, Action::Exec).await {
         Ok(grant) => return Ok(Now::Runs(grant)),
@@ -79,6 +87,18 @@ async fn start(shared: &Shared, target: &str) -> Result<(), Error> {
         Ok(_) | Err(Error::WrongState { .. }) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Waits until it is worth looking again: there is news of what is the user's own or everyone's, or it is time.
+async fn heard(news: &mut Receiver<News>, shared: &Shared) {
+    let own = shared.signed().map(|signed| signed.caller.user.id);
+    let heard = async {
+        // Who has missed some looks again as well.
+        while let Ok(News { owner: Some(owner), .. }) = news.recv().await
+            && Some(owner) != own
+        {}
+    };
+    let _or_not = timeout(CLOCK, heard).await;
 }
 
 /// Waits at a terminal until the instance runs.
@@ -124,7 +144,7 @@ pub(super) async fn enter(
             shown = now;
         }
         tokio::select! {
-            _ = timeout(CLOCK, news.recv()) => {}
+            () = heard(&mut news, shared) => {}
             gave_up = wants_out(inbox, &mut ahead) => if gave_up {
                 let _ = outbox.stdout("\r\n").await;
                 return Ok(Entry::Declined);
@@ -158,7 +178,7 @@ pub(super) async fn enter_quietly(shared: &Shared, target: &str, words: Words) -
         if begun.elapsed() >= PATIENCE {
             return Ok(Entry::Refused(words.took_too_long(&instance)));
         }
-        let _or_not = timeout(CLOCK, news.recv()).await;
+        heard(&mut news, shared).await;
     }
 }
 

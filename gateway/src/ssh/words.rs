@@ -1,7 +1,8 @@
 //! What the door itself says to people, in the language that they have chosen in the console, else in the one that their
 //! client names (`LANG`).
 //!
-//! Only what is written into a channel is: a client shows the words of a disconnect as escapes where they are not ASCII.
+//! Only what is written into a channel is: a client shows the words of a disconnect, and those with which a channel is
+//! refused, as escapes where they are not ASCII.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,9 @@ use Language::{Chinese, English};
 pub(super) struct Words(Language);
 
 impl Words {
+    /// For what clients show as escapes where it is not ASCII: why a forward is refused.
+    pub(super) const PLAIN: Self = Self(English);
+
     /// Else by the variables that a client sent, the strongest first.
     pub(super) fn of(chosen: Option<Language>, env: &BTreeMap<String, String>) -> Self {
         if let Some(chosen) = chosen {

@@ -217,6 +217,19 @@ impl Store {
         rows.iter().map(job).collect()
     }
 
+    /// Those of a user whose tasks are still to come: in the line, or pausing before it after a try that failed.
+    pub(crate) async fn coming_jobs(&self, user: UserId) -> Result<Vec<JobRow>, StoreError> {
+        let rows = sqlx::query(select!(
+            "where j.user_id = ? and j.ended_at is null and j.goal = 'running'
+               and json_extract(j.status, '$.reason') = 'queued'
+             order by j.id"
+        ))
+        .bind(user.0)
+        .fetch_all(&self.pool)
+        .await?;
+        rows.iter().map(job).collect()
+    }
+
     /// The file as it was submitted.
     pub(crate) async fn job_file(&self, id: &JobId) -> Result<Vec<u8>, StoreError> {
         let row = sqlx::query("select file from jobs where id = ?")

@@ -15,7 +15,7 @@ use std::{
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use gateway_api::{
-    Slug,
+    Code, Slug,
     job::Job,
     ssh::{AddSshKey, SIGNATURE_NAMESPACE, SshKey},
 };
@@ -118,15 +118,29 @@ struct Door {
 // === ssh, cp, config-ssh ===
 
 pub(crate) async fn ssh(arguments: Ssh, session: &Session) -> anyhow::Result<Status> {
-    // The name is checked here, where a wrong one can be told from the nearest.
-    let instance = match session.client.instance(&arguments.name).await {
-        Ok(instance) => instance,
-        Err(error) => return Err(session.explain(&arguments.name, error).await),
-    };
+    let slug = slug_of(&arguments.name, session).await?;
     if arguments.info {
-        return info(instance.slug.as_str(), session).await;
+        return info(slug.as_str(), session).await;
     }
-    enter(instance.slug.as_str(), &arguments.command, session).await
+    enter(slug.as_str(), &arguments.command, session).await
+}
+
+/// What the door calls it. The name is checked here, where a wrong one can be told from the nearest. A task has its
+/// address before it is there, and between two tries of its job.
+async fn slug_of(name: &str, session: &Session) -> anyhow::Result<Slug> {
+    let error = match session.client.instance(name).await {
+        Ok(instance) => return Ok(instance.slug),
+        Err(error) => error,
+    };
+    if error.code() == Some(Code::NotFound)
+        && let Some(slug) = Slug::asked_for(name)
+    {
+        let jobs = session.client.jobs(false).await?;
+        if coming(&jobs).any(|task| task == slug) {
+            return Ok(slug);
+        }
+    }
+    Err(session.explain(name, error).await)
 }
 
 /// Turns into `ssh`.
@@ -172,11 +186,8 @@ pub(crate) async fn copy(arguments: Copy, session: &Session) -> anyhow::Result<S
     for path in &arguments.paths {
         match in_instance(path) {
             Some((name, path)) => {
-                let instance = match session.client.instance(name).await {
-                    Ok(instance) => instance,
-                    Err(error) => return Err(session.explain(name, error).await),
-                };
-                command.arg(format!("{}:{path}", door.address(instance.slug.as_str())))
+                let slug = slug_of(name, session).await?;
+                command.arg(format!("{}:{path}", door.address(slug.as_str())))
             }
             None => command.arg(path),
         };
@@ -188,7 +199,7 @@ pub(crate) async fn config_ssh(arguments: ConfigSsh, session: &Session) -> anyho
     let door = Door::ready(session).await?;
     let (instances, jobs) = (session.client.instances().await?, session.client.jobs(false).await?);
     let mut slugs: Vec<_> = instances.iter().map(|instance| instance.slug.to_string()).collect();
-    slugs.extend(jobs.iter().filter(|job| job.ended.is_none()).flat_map(tasks_of));
+    slugs.extend(coming(&jobs).map(|slug| slug.to_string()));
     let text = door.configuration(&slugs);
     if arguments.print {
         output::data(text.trim_end())?;
@@ -216,10 +227,11 @@ fn in_instance(path: &str) -> Option<(&str, &str)> {
     (parts.len() == 1 || is_task).then_some((name, there))
 }
 
-/// What the tasks of a job are called, also before they are there.
-fn tasks_of(job: &Job) -> impl Iterator<Item = String> {
-    let tasks = job.roles.iter().flat_map(|role| (0..role.tasks).map(move |index| (role, index)));
-    tasks.map(|(role, index)| Slug::of_task(&job.slug, &role.name, index).to_string())
+/// What the tasks of jobs that have not ended are called, also before they are there.
+fn coming(jobs: &[Job]) -> impl Iterator<Item = Slug> {
+    let roles = jobs.iter().filter(|job| job.ended.is_none());
+    let roles = roles.flat_map(|job| job.roles.iter().map(move |role| (job, role)));
+    roles.flat_map(|(job, role)| (0..role.tasks).map(|index| Slug::of_task(&job.slug, &role.name, index)))
 }
 
 /// Turns into the program. Comes back only when that fails.

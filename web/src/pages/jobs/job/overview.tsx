@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { endText } from '../../../app/end-text'
 import { HowItEnded } from '../../../app/how-it-ended'
 import { instanceQuery } from '../../../api/instances'
+import { sshDoorQuery } from '../../../api/ssh'
 import type { Instance, Job, JobEnd, JobRole, JobTask } from '../../../api/types'
 import { ActionButton } from '../../../ui/action-button'
 import { CopyField } from '../../../ui/copy'
@@ -16,7 +17,9 @@ import { Section } from '../../../ui/section'
 import { StateBadge } from '../../../ui/state-badge'
 import { TimeAgo } from '../../../ui/time-ago'
 import { formatBytes, formatDuration } from '../../../util/format'
+import { hostForPrograms } from '../../../util/own-address'
 import { paths } from '../../../util/path-builder'
+import { sshCommand, sshTarget } from '../../../util/ssh-lines'
 import { OpenMenu } from '../../instances/open-menu'
 import { look } from '../../instances/state'
 import { useStart } from '../../instances/use-start'
@@ -40,7 +43,7 @@ export function JobOverviewTab({ job }: { job: Job }) {
       )}
       <Warnings job={job} />
       <Section title={t('overview.tasks')}>
-        {job.tasks.length === 0 ? <Text size="sm">{t('overview.no_tasks')}</Text> : <Tasks job={job} />}
+        {job.tasks.length === 0 ? <NoTasksYet job={job} /> : <Tasks job={job} />}
       </Section>
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         <Section title={t('overview.terms')}>
@@ -52,6 +55,24 @@ export function JobOverviewTab({ job }: { job: Job }) {
           </Section>
         ))}
       </SimpleGrid>
+    </Stack>
+  )
+}
+
+/** Tasks that are still to come have their addresses: who comes by SSH waits for them. */
+function NoTasksYet({ job }: { job: Job }) {
+  const { t } = useTranslation('jobs')
+  return (
+    <Stack gap="xs">
+      <Text size="sm">{t('overview.no_tasks')}</Text>
+      {!job.ended && (
+        <>
+          <Text size="sm">{t('overview.ssh_already')}</Text>
+          {job.roles.map((role) => (
+            <CopyField key={role.name} text={`berth ssh ${job.slug}/${role.name}/0`} />
+          ))}
+        </>
+      )}
     </Stack>
   )
 }
@@ -133,7 +154,7 @@ function Tasks({ job }: { job: Job }) {
         {
           id: 'address',
           header: t('overview.address'),
-          cell: (task) => <Address task={task} />,
+          cell: (task) => <Address job={job} task={task} />,
         },
         ...(job.tasks.some(({ cards }) => cards?.length)
           ? [{ id: 'cards', header: t('overview.cards'), cell: (task: JobTask) => <Cards task={task} /> }]
@@ -144,12 +165,15 @@ function Tasks({ job }: { job: Job }) {
   )
 }
 
-/** Where its fellow tasks reach it, with its ports by label. */
-function Address({ task: { address, ports = {} } }: { task: JobTask }) {
+/** Where its fellow tasks reach it, with its ports by label; and people by SSH. */
+function Address({ job, task: { name, address, ports = {} } }: { job: Job; task: JobTask }) {
   const { t } = useTranslation('jobs')
+  const { data: door } = useQuery(sshDoorQuery)
+  const target = door && sshTarget(door, hostForPrograms(window.location.hostname), job.user, name)
   return (
     <Stack gap={2} align="flex-start">
       {address ? <CopyField text={address} /> : t('not_yet')}
+      {target && !job.ended && <CopyField text={sshCommand(target)} />}
       {Object.entries(ports).map(([label, numbers]) => (
         <Text key={label} size="xs" c="dimmed" className="breakable numbers">
           {`${label} ${numbers.join(', ')}`}
