@@ -1,6 +1,14 @@
 // The `berth` command with the same effect as a form: it teaches the command line to those who start in a browser.
 
-import type { AddToken, AddUser, CreateInstance, QuotaLimits, SaveInstance, SubmitJob } from '../api/types'
+import type {
+  AddToken,
+  AddUser,
+  CreateInstance,
+  CreateTensorboard,
+  QuotaLimits,
+  SaveInstance,
+  SubmitJob,
+} from '../api/types'
 import { GIB, MIB } from './format'
 import { originForPrograms } from './own-address'
 import { quoteWord } from './shell-words'
@@ -146,6 +154,8 @@ export function addNamedCommand(kind: 'group' | 'workspace', name: string): stri
   return `berth ${kind} add ${quoteWord(name || 'NAME')}`
 }
 
-export function tensorboardCommand(folder: string): string {
-  return `berth tensorboard ${quoteWord(folder || 'FOLDER')}`
+export function tensorboardCommand({ folder, cluster }: CreateTensorboard): string {
+  const words = ['berth', 'tensorboard', quoteWord(folder || 'FOLDER')]
+  if (cluster) words.push('--cluster', quoteWord(cluster))
+  return words.join(' ')
 }

@@ -39,6 +39,9 @@ pub(crate) struct Tensorboard {
     /// The instance's name [default: made up]
     #[arg(long)]
     name: Option<String>,
+    /// The cluster to make it on [default: the site's first]
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
     /// Wait until it runs and open it in the browser
     #[arg(long)]
     open: bool,
@@ -64,9 +67,9 @@ pub(crate) async fn tensorboard(
     arguments: Tensorboard,
     session: &Session,
 ) -> anyhow::Result<failure::Status> {
-    let Tensorboard { folder, name, open, wait } = arguments;
+    let Tensorboard { folder, name, cluster, open, wait } = arguments;
     check(&folder, session)?;
-    let wanted = CreateTensorboard { folder: folder.clone(), name };
+    let wanted = CreateTensorboard { folder: folder.clone(), name, cluster };
     let mut instance = session.client.create_tensorboard(&wanted).await?;
     if wait.wait || open {
         instance = wait.until_at_rest(session, instance).await?;
