@@ -33,21 +33,28 @@ export function TensorboardButton() {
   )
 }
 
-export function TensorboardDialog({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+interface Props {
+  opened: boolean
+  /** Where the folder is, if that is known and not the first. */
+  cluster?: string
+  onClose: () => void
+}
+
+export function TensorboardDialog({ opened, cluster, onClose }: Props) {
   const { t } = useTranslation('apps')
   return (
     <Dialog typed opened={opened} title={t('own_board.title')} onClose={onClose}>
-      <BoardForm onClose={onClose} />
+      <BoardForm place={cluster} onClose={onClose} />
     </Dialog>
   )
 }
 
-function BoardForm({ onClose }: { onClose: () => void }) {
+function BoardForm({ place = '', onClose }: { place?: string; onClose: () => void }) {
   const { t } = useTranslation(['apps', 'common'])
   const cache = useQueryClient()
   const navigate = useNavigate()
   const form = useForm({
-    initialValues: { folder: HOME, cluster: '' },
+    initialValues: { folder: HOME, cluster: place },
     validate: {
       folder: (text) => {
         const problem = folderProblem(text.trim())
