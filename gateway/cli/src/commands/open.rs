@@ -104,15 +104,17 @@ async fn open_app(
         Ok(opened) => opened,
         Err(error) => return Err(session.explain(name, error).await),
     };
-    if print {
-        output::data(&opened.url)?;
-    } else if browser::open(&opened.url).await {
+    if !print && browser::open(&opened.url).await {
         output::say(&session.words.opened(name, &app.to_string()));
-    } else {
+        return Ok(failure::Status::DONE);
+    }
+    if !opened.url.contains("ticket=") {
+        output::say(&session.words.signs_in_nobody());
+    } else if !print {
         let left = opened.expires_at.duration_since(Timestamp::now()).as_secs().max(0);
         output::say(&session.words.no_browser(left));
-        output::data(&opened.url)?;
     }
+    output::data(&opened.url)?;
     Ok(failure::Status::DONE)
 }
 
