@@ -168,5 +168,18 @@ test('an instance is a form or a file, with the place where it is to be', async 
     await page.getByRole('tab', { name: 'Spec' }).click()
     await page.getByText('cluster: annex').first().waitFor()
     await shoot('4-spec')
+
+    // A folder that is shown is where its storage is.
+    await page.getByRole('link', { name: 'Instances' }).click()
+    await page.getByRole('button', { name: 'TensorBoard from a folder' }).click()
+    const dialog = page.getByRole('dialog', { name: 'TensorBoard from a folder' })
+    await dialog.getByRole('combobox', { name: 'Cluster', exact: true }).click()
+    await page.getByRole('option', { name: 'annex' }).click()
+    await dialog.getByText('berth tensorboard /userhome --cluster annex').waitFor()
+    await shoot('5-board')
+    await dialog.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.getByRole('heading', { name: 'tensorboard' }).waitFor()
+    await page.getByRole('tab', { name: 'Spec' }).click()
+    await page.getByText('cluster: annex').first().waitFor()
   })
 })

@@ -35,6 +35,7 @@ async fn each_cluster_lives_and_goes_alone() {
     ran.succeeded();
     assert_eq!(world.client().job("count").await.or_fail("show a job").cluster, "annex");
     a_file_names_its_cluster(&world).await;
+    a_board_is_where_its_folder_is(&world).await;
     for command in ["ls", "nodes"] {
         let listed = world.berth(&[command]).await.succeeded();
         assert!(
@@ -102,6 +103,18 @@ async fn a_file_names_its_cluster(world: &World) {
         assert_eq!(place(name).await, there);
         world.berth(&["rm", name, "--wait"]).await.succeeded();
     }
+}
+
+/// Storages are a cluster's own, so whoever shows a folder says on which one it is.
+async fn a_board_is_where_its_folder_is(world: &World) {
+    let ask = ["tensorboard", "/userhome/runs", "--cluster", "annex"];
+    let name = world.berth(&ask).await.succeeded();
+    let name = name.trim();
+    let board = world.client().instance(name).await.or_fail("show an instance");
+    assert_eq!((board.cluster.as_str(), board.env["TENSORBOARD_LOGDIR"].as_str()), ("annex", "/userhome/runs"));
+    world.berth(&["rm", name, "--wait"]).await.succeeded();
+    let (_, said) = world.berth(&["tensorboard", "/userhome/runs", "--cluster", "moon"]).await.ended(1);
+    assert!(said.contains("no cluster `moon`"), "{said}");
 }
 
 #[tokio::test]

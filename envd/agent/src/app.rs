@@ -44,6 +44,8 @@ use crate::{
 
 /// How long an app may take until it answers. A loaded machine takes a while.
 const START_LIMIT: Duration = Duration::from_mins(3);
+/// The variable of an instance that says otherwise, in seconds.
+const START_LIMIT_SET: &str = "BERTH_APP_START_SECONDS";
 /// The longest prefix or folder that makes sense.
 const TEXT_MAX: usize = 4096;
 /// Screens that are tried for one that is free.
@@ -165,10 +167,11 @@ async fn live(agent: &Agent, app: &App, python: Option<&Path>) -> Result<Infalli
         app.step("answer");
         probe::answers(port, &speaks).await;
     };
+    let limit = start_limit(agent);
     let ended = tokio::select! {
-        answered = timeout(START_LIMIT, answered) => {
+        answered = timeout(limit, answered) => {
             if answered.is_err() {
-                return Err(no_answer(app.wanted.kind));
+                return Err(no_answer(app.wanted.kind, limit));
             }
             app.ready();
             process.watch(|bytes| app.wrote(bytes)).await
@@ -176,6 +179,11 @@ async fn live(agent: &Agent, app: &App, python: Option<&Path>) -> Result<Infalli
         ended = process.watch(|bytes| app.wrote(bytes)) => ended,
     };
     Err(has_ended(app.wanted.kind, ended))
+}
+
+fn start_limit(agent: &Agent) -> Duration {
+    let seconds = agent.spec.env.get(START_LIMIT_SET).and_then(|text| text.trim().parse().ok());
+    seconds.map_or(START_LIMIT, Duration::from_secs)
 }
 
 fn start(agent: &Agent, app: &App) -> Result<(Process, Recipe, u16), AppProblem> {
@@ -293,8 +301,8 @@ fn cannot_start(error: &StartError) -> AppProblem {
     problem("cannot_run", &error.to_string(), "look at the image: its program or its user is not there")
 }
 
-fn no_answer(kind: Kind) -> AppProblem {
-    let message = format!("{kind} did not answer within {} seconds", START_LIMIT.as_secs());
+fn no_answer(kind: Kind, limit: Duration) -> AppProblem {
+    let message = format!("{kind} did not answer within {} seconds", limit.as_secs());
     problem(
         "no_answer",
         &message,

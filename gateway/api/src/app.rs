@@ -236,6 +236,9 @@ pub struct CreateTensorboard {
     /// The instance's name; made up if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Where it is to be, which is where the folder is; the site's first cluster when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
 }
 
 #[cfg(test)]

@@ -194,7 +194,7 @@ impl App {
                     shm_bytes: None,
                     gpus: 0,
                     gpu_model: None,
-                    cluster: None,
+                    cluster: wanted.cluster.clone(),
                     pool: None,
                     env: BTreeMap::from([(TENSORBOARD_FOLDER.to_owned(), folder.clone())]),
                     command: Vec::new(),

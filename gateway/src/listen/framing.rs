@@ -13,6 +13,8 @@ pub(super) struct Framing {
     /// The beginning of the line that is being read, and how long the line is so far.
     kept: [u8; KEPT],
     length: usize,
+    /// The last two bytes that were read of lines.
+    last: [u8; 2],
     begun: bool,
     has_length: Option<u64>,
     has_encoding: bool,
@@ -35,6 +37,7 @@ impl Default for Framing {
             state: State::Head,
             kept: [0; KEPT],
             length: 0,
+            last: [0; 2],
             begun: false,
             has_length: None,
             has_encoding: false,
@@ -80,6 +83,11 @@ impl Framing {
             self.kept[self.length..self.length + room].copy_from_slice(&piece[..room]);
         }
         self.length += piece.len();
+        if let [.., before, last] = *piece {
+            self.last = [before, last];
+        } else if let [last] = *piece {
+            self.last = [self.last[1], last];
+        }
     }
 
     /// `false`: this must not be understood.
@@ -121,6 +129,8 @@ impl Framing {
                     None => State::Off,
                 };
             }
+            // To hyper this is not the end of a line, so it would go on where this begins anew.
+            State::Trailers if self.last[0] != b'\r' => return false,
             State::Trailers if empty => self.state = State::Head,
             State::Trailers | State::Body(_) | State::Chunk(_) | State::Off => {}
         }
@@ -175,6 +185,22 @@ mod tests {
             assert!(passes(before), "{before}");
             assert!(!passes(&format!("{before}{both}")), "{before}");
             assert!(!passes(&format!("{before}{other}")), "{before}");
+        }
+    }
+
+    #[test]
+    fn what_comes_after_trailers_is_where_hyper_finds_it() {
+        let chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
+        let long = "x".repeat(2 * KEPT);
+        for (trailers, expected) in [
+            ("\r\n".to_owned(), true),
+            (format!("A: b\r\nC: {long}\r\n\r\n"), true),
+            ("\n".to_owned(), false),
+            ("A: b\n\n".to_owned(), false),
+            ("A: b\r\n\n".to_owned(), false),
+            (format!("A: {long}\n\r\n"), false),
+        ] {
+            assert_eq!(passes(&format!("{chunked}{trailers}")), expected, "{trailers:?}");
         }
     }
 

@@ -62,7 +62,8 @@ def by_berth(shell, kind, *options):
     berth = shell.berth
     name = f"bench-{next(NUMBERS)}"
     path = f"/instances/{shell.name}/terminals/{name}"
-    command = [LOAD, kind, f"ws://localhost:{berth.http_port}/api/v1{path}?cols=80&rows=24", "--speaks", "berth"]
+    query = "cols=80&rows=24" + ("&ack=1" if "--acknowledge" in options else "")
+    command = [LOAD, kind, f"ws://localhost:{berth.http_port}/api/v1{path}?{query}", "--speaks", "berth"]
     command += ["--connect", f"127.0.0.1:{berth.http_port}", "--header", f"Authorization: {berth.authorization()}"]
     with Stopwatch(berth.gateway.seconds, shell.seconds) as watch:
         said = json.loads(run(*command, *options))
@@ -129,10 +130,10 @@ def term_flood(lab):
         yield Case(
             "Ctrl-C",
             {
-                "berth": lambda: interrupted(by_berth(shell, "flood", *stop)),
+                "berth": lambda: interrupted(by_berth(shell, "flood", *stop, "--acknowledge")),
                 "ttyd": lambda: interrupted(by_ttyd(shell, "flood", *stop)),
             },
             [Goal("wall", at_most=0.1)],
-            note="from the key to the shell's answer to the next line",
+            note="from the key to the shell's answer to the next line; to Berth as the console has it, with acknowledgements",
         )
         shell.run("rm", "-f", FLOOD)

@@ -6,7 +6,7 @@ import { readAppHost } from '../util/path-builder'
 import { api, ApiError, dataOf, socketAddress } from './client'
 import { onDoubt } from './link'
 import { streamMessage } from './socket'
-import type { App, Instance } from './types'
+import type { App, CreateTensorboard, Instance } from './types'
 
 /** The apps that the instance's agent starts. */
 export type AppName = 'lab' | 'ide' | 'tensorboard' | 'desktop'
@@ -65,8 +65,8 @@ export function leadsTo(entry: string, host: string): boolean {
 }
 
 /** An instance of its own that shows a folder. */
-export async function createTensorboard(folder: string, name?: string): Promise<Instance> {
-  return dataOf(await api.POST('/api/v1/tensorboards', { body: { folder, name } }))
+export async function createTensorboard(body: CreateTensorboard): Promise<Instance> {
+  return dataOf(await api.POST('/api/v1/tensorboards', { body }))
 }
 
 /** The bytes of a port. The gateway says in words why there are none. */

@@ -6,7 +6,8 @@ import type { AdminSection, SettingsSection } from '../util/path-builder'
 
 export const PLACES: Readonly<Record<Place['key'], string>> = {
   home: 'home dashboard 首页 主页 工作台',
-  instances: 'instances notebook dsw dev environment 实例 开发环境 交互式建模 容器 notebook服务',
+  instances:
+    'instances notebook dsw dev environment 实例 开发环境 交互式建模 容器 notebook服务 即时改码 网页SSH 远程桌面 高级服务',
   jobs: 'jobs tasks dlc training batch 任务 作业 作业管理 任务列表 任务管理 训练任务 训练 我的作业',
   queue: 'queue waiting 排队 队列 等待',
   images: 'images docker registry 镜像 镜像管理 镜像仓库',
@@ -43,7 +44,7 @@ export const COMMANDS = {
   help: 'help docs manual faq 帮助 文档 手册 常见问题',
   newInstance: 'create new instance notebook dsw 创建 新建 实例 开发环境',
   newJob: 'submit new job dlc 提交 新建 创建 任务 作业 提交作业',
-  tensorboard: 'new tensorboard board curves 可视化 曲线',
+  tensorboard: 'new tensorboard board curves 可视化 曲线 日志监控',
   shortcuts: 'keyboard shortcuts keys hotkeys 快捷键 键盘',
   signOut: 'sign out log out logout exit 退出登录 注销 登出',
   language: 'language 语言 中文 english',

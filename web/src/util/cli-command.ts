@@ -6,6 +6,7 @@ import type {
   ChangeImage,
   ChangeUser,
   CreateInstance,
+  CreateTensorboard,
   QuotaLimits,
   SaveInstance,
   SubmitJob,
@@ -190,6 +191,8 @@ export function addNamedCommand(kind: 'group' | 'workspace', name: string): stri
   return `berth ${kind} add ${quoteWord(name || 'NAME')}`
 }
 
-export function tensorboardCommand(folder: string): string {
-  return `berth tensorboard ${quoteWord(folder || 'FOLDER')}`
+export function tensorboardCommand({ folder, cluster }: CreateTensorboard): string {
+  const words = ['berth', 'tensorboard', quoteWord(folder || 'FOLDER')]
+  if (cluster) words.push('--cluster', quoteWord(cluster))
+  return words.join(' ')
 }

@@ -64,3 +64,45 @@ pub(crate) fn verdict(ended: Ended) -> Result<(), AppProblem> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::Signal;
+
+    use super::*;
+
+    #[test]
+    fn each_end_of_the_installation_has_its_reason() {
+        for (ended, expected) in [
+            (Ended::Code(0), None),
+            (Ended::Code(1), Some(("install_failed", "the installation ended with exit code 1"))),
+            (
+                Ended::Code(TOO_OLD),
+                Some((
+                    "old_python",
+                    "this image's Python is too old for JupyterLab, which needs 3.8 or newer",
+                )),
+            ),
+            (
+                Ended::Code(NO_PIP),
+                Some(("no_pip", "this image's Python has no pip to install JupyterLab with")),
+            ),
+            (
+                Ended::Signal(Signal::KILL.as_raw()),
+                Some(("install_failed", "the installation ended by signal KILL")),
+            ),
+        ] {
+            let problem = verdict(ended).err();
+            let told = problem.as_ref().map(|problem| (problem.code.as_str(), problem.message.as_str()));
+            assert_eq!(told, expected, "{ended:?}");
+        }
+    }
+
+    /// What the script exits with is what is understood here.
+    #[test]
+    fn the_script_ends_with_the_codes_that_are_known() {
+        for code in [TOO_OLD, NO_PIP] {
+            assert!(SCRIPT.contains(&format!("sys.exit({code})")), "{code}");
+        }
+    }
+}

@@ -14,7 +14,7 @@ use crate::world::{World, soon, spec};
 
 /// Serves on the port that it is told, in the folder that it is told, unless a file there says otherwise.
 const TENSORBOARD: &str = r#"#!/usr/bin/env python3
-import http.server, os, sys
+import http.server, os, signal, socket, sys
 flags = dict(argument[2:].split("=", 1) for argument in sys.argv[1:])
 os.chdir(flags["logdir"])
 print("pid", os.getpid(), flush=True)
@@ -24,17 +24,29 @@ if os.path.exists("flood"):
 if os.path.exists("die"):
     print("no such module: 张量", file=sys.stderr, flush=True)
     sys.exit(3)
+if os.path.exists("silent"):
+    print("busy with something else", flush=True)
+    signal.pause()
+if os.path.exists("mute"):
+    listener = socket.create_server((flags["host"], int(flags["port"])))
+    signal.pause()
 http.server.HTTPServer((flags["host"], int(flags["port"])), http.server.SimpleHTTPRequestHandler).serve_forever()
 "#;
 
 /// And the folder of the program, which is gone with what holds it.
 async fn world() -> (World, tempfile::TempDir) {
+    world_with(&[]).await
+}
+
+/// The same with variables of the instance.
+async fn world_with(variables: &[(&str, &str)]) -> (World, tempfile::TempDir) {
     let programs = tempfile::tempdir().unwrap();
     let program = programs.path().join("tensorboard");
     fs::write(&program, TENSORBOARD).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut spec = spec(&[]);
     spec.env.insert("PATH".to_owned(), format!("{}:/usr/local/bin:/usr/bin:/bin", programs.path().display()));
+    spec.env.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     (World::linked(&spec).await, programs)
 }
 
@@ -136,6 +148,31 @@ async fn one_that_dies_says_how_and_starts_anew() {
     let problem = failed.problem.unwrap();
     assert_eq!(problem.message, "TensorBoard ended by signal KILL");
     assert!(problem.hint.contains("memory"), "{}", problem.hint);
+}
+
+#[tokio::test]
+async fn one_that_listens_on_nothing_is_ended_and_says_so() {
+    never_answers("silent", "start").await;
+}
+
+#[tokio::test]
+async fn one_that_listens_without_a_word_is_ended_and_says_so() {
+    never_answers("mute", "answer").await;
+}
+
+async fn never_answers(how: &str, last_step: &str) {
+    let (mut world, _programs) = world_with(&[("BERTH_APP_START_SECONDS", "5")]).await;
+    fs::write(world.directory.path().join(how), "").unwrap();
+    report(&mut world, call(AppAct::Start, None)).await;
+    let failed = becomes(&mut world, AppState::Failed, None).await;
+    let problem = failed.problem.as_ref().unwrap();
+    assert_eq!(
+        (problem.code.as_str(), problem.message.as_str()),
+        ("no_answer", "TensorBoard did not answer within 5 seconds"),
+    );
+    let step = failed.steps.last().unwrap();
+    assert_eq!((step.step.as_str(), step.done, failed.port), (last_step, false, None));
+    crate::world::until("its end", || is_gone(pid(&failed))).await;
 }
 
 #[tokio::test]

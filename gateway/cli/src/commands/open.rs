@@ -39,6 +39,9 @@ pub(crate) struct Tensorboard {
     /// The instance's name [default: made up]
     #[arg(long)]
     name: Option<String>,
+    /// The cluster to make it on [default: the site's first]
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
     /// Wait until it runs and open it in the browser
     #[arg(long)]
     open: bool,
@@ -64,9 +67,9 @@ pub(crate) async fn tensorboard(
     arguments: Tensorboard,
     session: &Session,
 ) -> anyhow::Result<failure::Status> {
-    let Tensorboard { folder, name, open, wait } = arguments;
+    let Tensorboard { folder, name, cluster, open, wait } = arguments;
     check(&folder, session)?;
-    let wanted = CreateTensorboard { folder: folder.clone(), name };
+    let wanted = CreateTensorboard { folder: folder.clone(), name, cluster };
     let mut instance = session.client.create_tensorboard(&wanted).await?;
     if wait.wait || open {
         instance = wait.until_at_rest(session, instance).await?;
@@ -101,15 +104,17 @@ async fn open_app(
         Ok(opened) => opened,
         Err(error) => return Err(session.explain(name, error).await),
     };
-    if print {
-        output::data(&opened.url)?;
-    } else if browser::open(&opened.url).await {
+    if !print && browser::open(&opened.url).await {
         output::say(&session.words.opened(name, &app.to_string()));
-    } else {
+        return Ok(failure::Status::DONE);
+    }
+    if !opened.url.contains("ticket=") {
+        output::say(&session.words.signs_in_nobody());
+    } else if !print {
         let left = opened.expires_at.duration_since(Timestamp::now()).as_secs().max(0);
         output::say(&session.words.no_browser(left));
-        output::data(&opened.url)?;
     }
+    output::data(&opened.url)?;
     Ok(failure::Status::DONE)
 }
 

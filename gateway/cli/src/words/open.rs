@@ -25,6 +25,15 @@ impl Words {
         }
     }
 
+    /// A token does not become a session, so this is merely the address of a page.
+    pub(crate) fn signs_in_nobody(self) -> String {
+        self.pick(
+            "open this address in a browser that is signed in to the console: a token signs in no browser",
+            "请在已登录控制台的浏览器中打开以下地址：访问令牌不能让浏览器登录",
+        )
+        .to_owned()
+    }
+
     pub(crate) fn forwarding(self, name: &str) -> String {
         match self.0 {
             English => format!("forwarding to `{name}`; Ctrl-C ends it"),

@@ -1,6 +1,9 @@
 //! WebSockets: many that echo, or many that do nothing.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
@@ -92,16 +95,23 @@ async fn echoes(mut socket: Socket, count: usize, bytes: usize) -> anyhow::Resul
 }
 
 async fn echo_some(socket: &mut Socket, count: usize, bytes: usize) -> anyhow::Result<Vec<Duration>> {
-    let message = Message::binary(vec![b'x'; bytes]);
+    let message = Message::binary(unlike_others(bytes));
     let mut times = Vec::with_capacity(count);
     for _ in 0..count {
         let begun = Instant::now();
         socket.send(message.clone()).await?;
         let back = socket.next().await.context("the socket was closed")??;
-        ensure!(back.len() == bytes, "another message came back");
+        ensure!(back == message, "another message came back");
         times.push(begun.elapsed());
     }
     Ok(times)
+}
+
+/// So many bytes that no other message has: what comes back over the wrong socket is told from what was sent.
+fn unlike_others(bytes: usize) -> Vec<u8> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    number.into_iter().cycle().take(bytes).collect()
 }
 
 #[derive(Debug, Args)]

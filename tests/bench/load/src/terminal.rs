@@ -13,6 +13,8 @@ use crate::sockets::{Socket, To, summary};
 /// How long a terminal may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
 const INTERRUPT: u8 = 3;
+/// How much the console deals with before it says so.
+const ACK_EVERY: usize = 64 << 10;
 /// What a line prints at its end; not to be found in text that is base64.
 const END: &[u8] = b"<DONE>";
 /// Written apart, so that its echo is not it.
@@ -31,11 +33,16 @@ struct At {
     /// Whose terminal it is
     #[arg(long)]
     speaks: Speaks,
+    /// Say how much was dealt with, as the console does
+    #[arg(long)]
+    acknowledge: bool,
 }
 
 struct Terminal {
     socket: Socket,
     speaks: Speaks,
+    /// What came since the last acknowledgement, where they are wanted.
+    unsaid: Option<usize>,
 }
 
 impl At {
@@ -45,7 +52,7 @@ impl At {
             let hello = json!({ "AuthToken": "", "columns": 80, "rows": 24 });
             socket.send(Message::binary(hello.to_string())).await?;
         }
-        Ok(Terminal { socket, speaks: self.speaks })
+        Ok(Terminal { socket, speaks: self.speaks, unsaid: self.acknowledge.then_some(0) })
     }
 }
 
@@ -70,9 +77,20 @@ impl Terminal {
                 Speaks::Ttyd => continue,
             }
             if !bytes.is_empty() {
+                self.acknowledge(bytes.len()).await?;
                 return Ok(bytes);
             }
         }
+    }
+
+    async fn acknowledge(&mut self, bytes: usize) -> anyhow::Result<()> {
+        let Some(unsaid) = &mut self.unsaid else { return Ok(()) };
+        *unsaid += bytes;
+        if *unsaid >= ACK_EVERY {
+            let ack = json!({ "ack": std::mem::take(unsaid) });
+            self.socket.send(Message::text(ack.to_string())).await?;
+        }
+        Ok(())
     }
 
     /// Reads until `mark` has come; how many bytes that was.

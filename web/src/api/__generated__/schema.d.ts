@@ -1627,6 +1627,8 @@ export interface components {
         };
         /** @description The body of a request for a TensorBoard of its own, which needs nothing of any other instance. */
         CreateTensorboard: {
+            /** @description Where it is to be, which is where the folder is; the site's first cluster when absent. */
+            cluster?: string | null;
             /**
              * @description Where the event files are, as an instance sees it, such as `/userhome/runs`.
              * @example /userhome/runs

@@ -5,9 +5,11 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { PlaceSelects } from '../../app/place-select'
 import { Trouble } from '../../app/trouble'
 import { createTensorboard } from '../../api/apps'
 import { refetchInstances } from '../../api/instances'
+import type { CreateTensorboard } from '../../api/types'
 import { Dialog } from '../../ui/dialog'
 import { IconChart } from '../../ui/icons'
 import { ShowAs } from '../../ui/show-as'
@@ -31,21 +33,28 @@ export function TensorboardButton() {
   )
 }
 
-export function TensorboardDialog({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+interface Props {
+  opened: boolean
+  /** Where the folder is, if that is known and not the first. */
+  cluster?: string
+  onClose: () => void
+}
+
+export function TensorboardDialog({ opened, cluster, onClose }: Props) {
   const { t } = useTranslation('apps')
   return (
     <Dialog typed opened={opened} title={t('own_board.title')} onClose={onClose}>
-      <BoardForm onClose={onClose} />
+      <BoardForm place={cluster} onClose={onClose} />
     </Dialog>
   )
 }
 
-function BoardForm({ onClose }: { onClose: () => void }) {
+function BoardForm({ place = '', onClose }: { place?: string; onClose: () => void }) {
   const { t } = useTranslation(['apps', 'common'])
   const cache = useQueryClient()
   const navigate = useNavigate()
   const form = useForm({
-    initialValues: { folder: HOME },
+    initialValues: { folder: HOME, cluster: place },
     validate: {
       folder: (text) => {
         const problem = folderProblem(text.trim())
@@ -54,18 +63,20 @@ function BoardForm({ onClose }: { onClose: () => void }) {
     },
   })
   const create = useMutation({
-    mutationFn: ({ folder }: { folder: string }) => createTensorboard(folder.trim()),
+    mutationFn: createTensorboard,
     onSuccess: async (instance, { folder }) => {
       await refetchInstances(cache)
       onClose()
-      await navigate({ href: paths.tensorboard(instance, folder.trim()) })
+      await navigate({ href: paths.tensorboard(instance, folder) })
     },
   })
+  const { folder, cluster } = form.values
+  const wanted: CreateTensorboard = { folder: folder.trim(), ...(cluster !== '' && { cluster }) }
   return (
     <form
       noValidate
       onKeyDownCapture={ignoreComposingEnter}
-      onSubmit={form.onSubmit((values) => create.mutate(values))}
+      onSubmit={form.onSubmit(() => create.mutate(wanted))}
     >
       <Stack>
         <Text size="sm">{t('own_board.text')}</Text>
@@ -78,10 +89,8 @@ function BoardForm({ onClose }: { onClose: () => void }) {
           data-autofocus
           {...form.getInputProps('folder')}
         />
-        <ShowAs
-          command={tensorboardCommand(form.values.folder.trim())}
-          request={apiRequest('POST', '/tensorboards', { folder: form.values.folder.trim() })}
-        />
+        <PlaceSelects cluster={cluster} onChange={(change) => form.setValues(change)} />
+        <ShowAs command={tensorboardCommand(wanted)} request={apiRequest('POST', '/tensorboards', wanted)} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('common:cancel')}

@@ -1,9 +1,10 @@
 import { Button, Group, NumberInput, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { useClusters } from '../../app/place-select'
 import { showDone, showTrouble, Trouble } from '../../app/trouble'
 import { useWhyNotJob } from '../../app/why-not'
 import { changeJob, deleteJob, refetchJobs, stopJob } from '../../api/jobs'
@@ -12,12 +13,17 @@ import type { Job } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { Dialog } from '../../ui/dialog'
-import { IconClock, IconClone, IconStop, IconTrash } from '../../ui/icons'
+import { IconChart, IconClock, IconClone, IconStop, IconTrash } from '../../ui/icons'
 import { ShowAs } from '../../ui/show-as'
 import { SubmitButton } from '../../ui/submit-button'
 import { apiRequest, limitJobCommand } from '../../util/cli-command'
 import { HOUR_S } from '../../util/format'
+import { later } from '../../util/later'
 import { paths } from '../../util/path-builder'
+
+const TensorboardDialog = later(async () => ({
+  default: (await import('../instances/tensorboard-dialog')).TensorboardDialog,
+}))
 
 interface Props {
   job: Job
@@ -37,7 +43,7 @@ export function JobActions({ job, compact, onDeleted }: Props) {
     <Group gap={compact ? 2 : 'xs'} wrap={compact ? 'nowrap' : 'wrap'}>
       <ActionButton
         compact={compact}
-        label={t('action.rerun')}
+        label={t('action.clone')}
         icon={IconClone}
         reason={reason('rerun')}
         onClick={() => void navigate({ to: paths.cloneOfJob(job.id) })}
@@ -66,6 +72,7 @@ export function JobActions({ job, compact, onDeleted }: Props) {
         busy={remove.isPending}
         onClick={() => setAsked('delete')}
       />
+      {!compact && job.ended_at && <Board job={job} />}
       <ConfirmDialog
         opened={asked === 'stop'}
         title={t('stop.title', { name: job.name })}
@@ -90,6 +97,27 @@ export function JobActions({ job, compact, onDeleted }: Props) {
         <ChangeForm job={job} onClose={close} />
       </Dialog>
     </Group>
+  )
+}
+
+/** What a job that has ended left in a folder: its tasks have no TensorBoard any more. */
+function Board({ job }: { job: Job }) {
+  const { t } = useTranslation('jobs')
+  const [first] = useClusters()
+  const [asked, setAsked] = useState<boolean | null>(null)
+  return (
+    <>
+      <ActionButton label={t('action.board')} icon={IconChart} onClick={() => setAsked(true)} />
+      {asked !== null && (
+        <Suspense fallback={null}>
+          <TensorboardDialog
+            opened={asked}
+            cluster={job.cluster === first ? undefined : job.cluster}
+            onClose={() => setAsked(false)}
+          />
+        </Suspense>
+      )}
+    </>
   )
 }
 

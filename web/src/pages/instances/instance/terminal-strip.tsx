@@ -11,6 +11,7 @@ import { ConfirmDialog } from '../../../ui/confirm-dialog'
 import { IconClose, IconPlus } from '../../../ui/icons'
 import { ReasonedButton } from '../../../ui/reasoned-button'
 import { paths } from '../../../util/path-builder'
+import { NameTerminal } from './name-terminal'
 
 interface Props {
   instance: Instance
@@ -76,6 +77,7 @@ export function TerminalStrip({ instance, terminal }: Props) {
         busy={openNew.isPending}
         onClick={() => openNew.mutate()}
       />
+      <NameTerminal onNamed={open} />
       <ConfirmDialog
         opened={closing !== null}
         title={t('terminal.close_title', { terminal: closing ?? '' })}

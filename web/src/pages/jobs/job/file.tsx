@@ -29,7 +29,7 @@ export function JobFileTab({ job }: { job: Job }) {
         <>
           <Group gap="xs">
             <ReasonedButton
-              label={t('action.rerun')}
+              label={t('action.clone')}
               leftSection={<IconClone size={18} />}
               reason={reason}
               onClick={() => void navigate({ to: paths.cloneOfJob(job.id) })}
