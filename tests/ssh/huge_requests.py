@@ -78,8 +78,11 @@ def channel_of(transport, number, window, packet):
 
 # Windows of nothing, packets of nothing: clients that take no byte.
 transport = session()
+# One that nobody holds is closed.
+held = []
 for number, (window, packet) in enumerate(((0, 0), (0, 32768), (1 << 20, 0)), 1000):
-    channel_of(transport, number, window, packet).exec_command("head -c 1000000 /dev/zero")
+    held.append(channel_of(transport, number, window, packet))
+    held[-1].exec_command("head -c 1000000 /dev/zero")
     other = transport.open_session(timeout=30)
     other.exec_command("echo in")
     check(other.makefile().read() == b"in\n", f"a window of {window} and packets of {packet} hold up nobody")
