@@ -300,6 +300,10 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
         "在这段时间内写入的内容保留，因为可能仍在推送",
     ),
     (
+        "Also images that the store does not know, since it was put back from a backup",
+        "也清除数据库因恢复自备份而不认识的镜像",
+    ),
+    (
         "Show what you, your group and the shares of the site hold, images included, and what they may",
         "显示您、用户组以及各份额的占用（包括镜像）与上限",
     ),
