@@ -165,7 +165,7 @@ browser:
 # What tests make small images and engines of their own from.
 test-packages:
 	@deploy/up/packages.sh busybox-static curl docker-registry iproute2 pebble podman skopeo umoci util-linux \
-	  dropbear-bin openssh-client putty-tools python3-asyncssh python3-paramiko rsync ssh-audit systemd
+	  dropbear-bin openssh-client putty-tools python3-asyncssh python3-paramiko python3-yaml rsync ssh-audit systemd
 
 deny:
 	$(call step,check: dependencies)

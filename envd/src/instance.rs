@@ -305,8 +305,8 @@ impl<R: Runtime> Instance<R> {
             let last = self.disk(|world, id| world.doors.last_start(id)).await?;
             let is_started = last.as_ref().is_some_and(|start| start.was_made(&container, put.generation));
             let over = last.as_ref().filter(|_| is_started).and_then(|start| start.over_limit.clone());
-            let has_lost = self.has_lost(put, &container)?;
-            let fits = same_cards(&container, put) && !has_lost;
+            let (has_lost, has_gained) = self.compare_storages(put, &container)?;
+            let fits = same_cards(&container, put) && !has_lost && !has_gained;
             match container.phase {
                 // It sees what is its user's no longer, and a container cannot be told to close its eyes.
                 Phase::Running { .. } if has_lost => self.stop(put, &container).await?,
@@ -356,10 +356,14 @@ impl<R: Runtime> Instance<R> {
         Err(Trouble::Restless)
     }
 
-    /// Whether a container has storages that are its user's no longer: of a group that was left.
-    fn has_lost(&self, put: &PutInstance, container: &Container) -> Result<bool, Trouble> {
+    /// Whether a container has storages that are its user's no longer, of a group that was left; and whether one that
+    /// has run before lacks some that came since. These can wait for a start, so nobody looks while it runs.
+    fn compare_storages(&self, put: &PutInstance, container: &Container) -> Result<(bool, bool), Trouble> {
         let places = self.world.storages.places(&put.spec.user, &put.spec.group)?;
-        Ok(container.binds.iter().any(|bind| self.world.storages.is_lost(&places, bind)))
+        let has_lost = container.binds.iter().any(|bind| self.world.storages.is_lost(&places, bind));
+        let is_missing = |place: &Place| !container.binds.contains(&place.bind());
+        let has_run = matches!(container.phase, Phase::Exited { .. });
+        Ok((has_lost, has_run && places.iter().any(is_missing)))
     }
 
     /// Whether a container was started for this generation, whatever became of it.

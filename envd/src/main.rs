@@ -95,7 +95,12 @@ fn main() -> ExitCode {
     };
     envd_api::log::start("BERTH_LOG", "info");
     let done = match command {
-        Command::CheckConfig => return say("the configuration is fine", ExitCode::SUCCESS),
+        Command::CheckConfig => {
+            let storages = Storages::new(config.storages);
+            let warnings = storages.warnings().map(|warning| format!("warning: {warning}"));
+            let all: Vec<_> = warnings.chain(["the configuration is fine".to_owned()]).collect();
+            return say(&all.join("\n"), ExitCode::SUCCESS);
+        }
         Command::Run => run(&config),
         Command::Purge => purge(&config),
     };
@@ -116,6 +121,7 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     let path = config.socket();
     let storages = Storages::new(config.storages.clone());
     storages.make_home().context("cannot make the directory of the homes")?;
+    storages.warnings().for_each(|warning| warn!(warning, "a storage is open to others"));
     let tasks = Tasks::default();
     // A second provider among the dependencies would otherwise leave the choice open.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

@@ -8,8 +8,9 @@
 //! and whatever stands there instead of a directory is refused. The engine then resolves the same path by itself;
 //! hence a root in which others can rename is not accepted.
 //!
-//! Binds are plain ones and have the `nosuid,nodev` of what the host has mounted at the root. Instances could use
-//! neither kind of file anyway: `no-new-privileges` is set and MKNOD is dropped.
+//! Binds are plain ones and have the `nosuid,nodev` of what the host has mounted at the root: Docker sets neither for a
+//! bind. Instances can use neither kind of file anyway, as `no-new-privileges` is set and MKNOD is dropped; other users
+//! of the host could, so envd warns of a root that they can enter.
 
 use std::{
     io,
@@ -23,7 +24,7 @@ use envd_api::{
     control::{Failure, Mounted},
 };
 use rustix::{
-    fs::{CWD, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Uid},
+    fs::{CWD, Gid, Mode, OFlags, RenameFlags, ResolveFlags, StatVfsMountFlags, Uid},
     io::Errno,
 };
 
@@ -164,6 +165,13 @@ impl Storages {
         let is_granted = |place: &Place| is_same(&place.bind()) || is_same(&place.read_only_bind());
         is_ours && !places.iter().any(is_granted)
     }
+
+    /// What to tell the operator of.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        self.0
+            .iter()
+            .filter_map(|storage| Some(format!("`envd.storage.{}`: {}", storage.id, storage.loose_root()?)))
+    }
 }
 
 /// Whether `key` can be the name of a directory and of nothing else.
@@ -194,6 +202,26 @@ impl Storage {
             )),
             (Key::User | Key::Group | Key::Shared, Owner::Root | Owner::Fixed { .. } | Owner::Keep) => None,
         }
+    }
+}
+
+impl Storage {
+    /// What other users of this machine could do with what instances write here, if they can do it.
+    pub(crate) fn loose_root(&self) -> Option<String> {
+        let is_open = |directory: &Path| {
+            std::fs::metadata(directory).is_ok_and(|found| found.permissions().mode() & 0o011 != 0)
+        };
+        let flags = rustix::fs::statvfs(&self.root).ok()?.f_flag;
+        let is_loose = !self.read_only
+            && !flags.contains(StatVfsMountFlags::NOSUID)
+            && self.root.ancestors().all(is_open);
+        is_loose.then(|| {
+            format!(
+                "other users of this machine can enter `{}`, and it is not mounted `nosuid,nodev`: \
+                 programs that instances leave there could run with the rights of others, even root's",
+                self.root.display()
+            )
+        })
     }
 }
 

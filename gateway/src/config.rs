@@ -298,6 +298,13 @@ impl Config {
         console.into_iter().chain(apps).collect()
     }
 
+    /// Whether TLS is ours, with a certificate that browsers trust: a host once promised to have one can be reached in no
+    /// other way.
+    pub(crate) fn keeps_to_tls(&self) -> bool {
+        let certificate = self.tls.as_ref().map(|tls| &tls.certificate);
+        matches!(certificate, Some(Certificate::Files { .. } | Certificate::Acme { .. }))
+    }
+
     /// The address to tell people, given where the gateway listens in the end.
     pub(crate) fn console(&self, listening: SocketAddr) -> String {
         if let Some(url) = &self.url {

@@ -31,7 +31,11 @@ use tokio::{
 };
 
 pub(crate) use self::read::{Lines, Part, Reader, holds};
-use crate::{app::App, error::chain, store::StoreError};
+use crate::{
+    app::App,
+    error::chain,
+    store::{Store, StoreError},
+};
 
 /// How often it looks for what is to be copied.
 const CLOCK: Duration = Duration::from_secs(1);
@@ -68,7 +72,7 @@ enum CopyError {
 
 /// Copies what is to be copied, until the process stops.
 pub(crate) async fn run(app: Arc<App>) {
-    if let Err(error) = app.logs.sweep(&app).await {
+    if let Err(error) = app.logs.sweep(&app.store).await {
         tracing::warn!(error = chain(&error), "logs that nobody needs may have stayed");
     }
     let stopping = app.tasks.stopping();
@@ -213,15 +217,21 @@ impl TaskLogs {
     }
 
     /// Removes what was left of tasks that the store does not know: a kill came between their end and that of their logs.
-    async fn sweep(&self, app: &App) -> Result<(), CopyError> {
+    /// What was written in a time that the store does not know either may be of a task that it has forgotten: it stays.
+    async fn sweep(&self, store: &Store) -> Result<(), CopyError> {
+        let unknown = store.unknown_times().await?;
         let mut files = match tokio::fs::read_dir(&self.directory).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             files => files?,
         };
         while let Some(file) = files.next_entry().await? {
             let task = file.path().file_stem().and_then(|stem| stem.to_str()?.parse::<InstanceId>().ok());
+            // Of two files of a task the one goes with the other.
+            let Ok(about) = file.metadata().await else { continue };
+            let written = Timestamp::try_from(about.modified()?).map_err(io::Error::other)?;
             if let Some(task) = task
-                && !app.store.is_task(&task).await?
+                && !unknown.iter().any(|time| time.holds(written))
+                && !store.is_task(&task).await?
             {
                 self.forget(&task).await;
             }
@@ -275,4 +285,32 @@ fn mark(at: Timestamp, length: u64) -> [u8; MARK_BYTES] {
     mark[..8].copy_from_slice(&at.as_millisecond().to_be_bytes());
     mark[8..].copy_from_slice(&length.to_be_bytes());
     mark
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn logs_of_tasks_that_an_older_store_has_forgotten_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        // A store knows nothing of what was before it.
+        let logs = TaskLogs::new(folder.path());
+        tokio::fs::create_dir_all(&logs.directory).await.unwrap();
+        let (forgotten, left) = (InstanceId::new(), InstanceId::new());
+        let put = |task: &InstanceId, written: SystemTime| {
+            for extension in ["log", "times"] {
+                let file = std::fs::File::create(logs.path(task, extension)).unwrap();
+                file.set_modified(written).unwrap();
+            }
+        };
+        put(&forgotten, SystemTime::now());
+        let store = Store::open(&folder.path().join("store.db")).await.unwrap();
+        put(&left, SystemTime::now() + Duration::from_secs(1));
+        logs.sweep(&store).await.unwrap();
+        assert!(logs.path(&forgotten, "log").exists() && logs.path(&forgotten, "times").exists());
+        assert!(!logs.path(&left, "log").exists() && !logs.path(&left, "times").exists());
+    }
 }

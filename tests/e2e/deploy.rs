@@ -140,6 +140,78 @@ fn the_units_are_what_systemd_understands() {
     assert!(verified.status.success() && ours.is_empty(), "{said}");
 }
 
+#[test]
+fn the_compose_file_is_what_compose_understands_and_the_gateway_in_it_has_no_engine() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("deploy").join("compose/compose.yaml");
+    let has_compose = Command::new("docker").args(["compose", "version"]).output();
+    if has_compose.is_ok_and(|asked| asked.status.success()) {
+        let read =
+            Command::new("docker").args(["compose", "--file"]).arg(&file).args(["config", "-q"]).output();
+        let read = read.or_fail("run docker compose");
+        assert!(read.status.success() && read.stderr.is_empty(), "{}", String::from_utf8_lossy(&read.stderr));
+    }
+    let to_json = "import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout)";
+    let read = Command::new("/usr/bin/python3").args(["-c", to_json]).arg(&file).output();
+    let read = read.or_fail("run python3, with the package `python3-yaml`");
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let compose: serde_json::Value = serde_json::from_slice(&read.stdout).or_fail("read the file");
+    let services = compose["services"].as_object().or_fail("find the services");
+    let mut names: Vec<_> = services.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["envd", "gateway", "prepare", "registry"]);
+    for (name, service) in services {
+        let volumes = service["volumes"].as_array().or_fail("find the volumes");
+        let has_engine = volumes.iter().any(|volume| volume.to_string().contains("docker.sock"));
+        assert_eq!(has_engine, name == "envd", "{name}: {volumes:?}");
+        assert_eq!(service["security_opt"][0], "no-new-privileges:true", "{name}");
+        // What `berth.toml` says counts, unless somebody says it here.
+        let http = service["environment"].get("BERTH_HTTP");
+        assert_eq!(http, Some(&serde_json::Value::Null), "{name}");
+    }
+    assert_eq!(
+        (&services["gateway"]["user"], &services["gateway"]["cap_drop"][0]),
+        (&"990:990".into(), &"ALL".into())
+    );
+}
+
+/// A disk that the site has mounted. Dropping it takes it away.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    #[track_caller]
+    fn at(path: PathBuf, options: &str) -> Self {
+        std::fs::create_dir(&path).or_fail("make a directory");
+        let done = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).status();
+        assert!(done.or_fail("run mount").success());
+        Self(path)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_storage_that_others_can_enter_and_that_is_not_mounted_nosuid_is_warned_of() {
+    let data = tempfile::tempdir().or_fail("make a directory");
+    let site = tempfile::tempdir().or_fail("make a directory");
+    std::fs::set_permissions(site.path(), Permissions::from_mode(0o755)).or_fail("open a directory");
+    let disks = [("loose", "mode=755"), ("strict", "mode=755,nosuid"), ("closed", "mode=700")];
+    let disks = disks.map(|(name, options)| (name, Mounted::at(site.path().join(name), options)));
+    let tables = disks.iter().map(|(name, disk)| {
+        format!("[envd.storage.{name}]\nroot = '{}'\nat = '/{name}'\nkey = 'shared'\n", disk.0.display())
+    });
+    std::fs::write(data.path().join("berth.toml"), tables.collect::<String>()).or_fail("write the settings");
+    let checked = check_config(&programs().join("envd"), data.path());
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.status.success() && said.contains("nosuid"), "{checked:?}");
+    let warned =
+        disks.iter().map(|(name, _)| *name).filter(|name| said.contains(&format!("storage.{name}`")));
+    assert_eq!(warned.collect::<Vec<_>>(), ["loose"], "{said}");
+}
+
 #[tokio::test]
 async fn the_service_manager_hears_of_the_start_of_life_and_of_the_end() {
     let mut world = World::start().await;

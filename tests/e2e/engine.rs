@@ -127,6 +127,34 @@ async fn a_killed_engine_comes_back_with_what_should_run() {
     assert_eq!(world.berth(&["exec", "runs", "--", "cat", "/kept"]).await.succeeded(), "kept\n");
 }
 
+/// As `deploy/up/docker.sh` sets engines up: their containers live on without them.
+#[tokio::test]
+async fn what_runs_goes_on_while_an_engine_with_live_restore_is_away() {
+    let mut engine = PrivateEngine::start_with(&["--live-restore"]).await;
+    let image = engine.import_busybox("tiny");
+    let world = World::start_with(on_engine(engine.socket(), Some(&image))).await;
+    world.berth(&["create", "runs", "--wait"]).await.succeeded();
+    let run = async |line: &str| world.berth(&["exec", "runs", "--", "sh", "-c", line]).await.succeeded();
+    run("echo kept > /kept; (busybox setsid sleep 100000 </dev/null >/dev/null 2>&1 &)").await;
+    let find = "for p in /proc/[0-9]*; do busybox grep -q '^sleep' $p/comm && echo $p; done; true";
+    let process = run(find).await;
+    assert_eq!(process.lines().count(), 1, "{process}");
+    let id = show(&world, "runs").await.id;
+
+    engine.kill_daemon();
+    wait_until_unwell(&world).await;
+    assert_eq!(run(find).await, process);
+    engine.start_daemon().await;
+    world.wait_for_cluster().await;
+    wait_for(&world, "runs", "running").await;
+    assert_eq!(states(&engine, &world, id.as_str()), ["running"]);
+    assert_eq!(run(find).await, process, "the same one, not one like it");
+    assert_eq!(run("cat /kept").await, "kept\n");
+    // And it obeys.
+    world.berth(&["stop", "runs", "--wait"]).await.succeeded();
+    assert_eq!(states(&engine, &world, id.as_str()), ["exited"]);
+}
+
 #[tokio::test]
 async fn an_engine_that_hangs_or_talks_nonsense_is_waited_for() {
     let valve = Valve::new(Path::new(engine::SOCKET));

@@ -1,10 +1,11 @@
-//! Who leaves a group no longer sees its files: not in an instance that runs, and not in one that is started later.
+//! Who leaves a group no longer sees its files: not in an instance that runs, and not in one that is started later. Who
+//! joins one sees its files from the next start on.
 
 use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 
 use gateway_api::{Status, people::ChangeUser};
 use tempfile::TempDir;
-use tests::{LIMIT, Laptop, OrFail as _, Setup, Talk, World, wait_until_agreed, wanted};
+use tests::{LIMIT, Laptop, OrFail as _, Setup, Talk, World, engine, wait_until_agreed, wanted};
 
 /// How a client of SFTP begins; the server answers with what it can do.
 const HELLO: &str = "\0\0\0\x05\x01\0\0\0\x03";
@@ -60,6 +61,32 @@ async fn a_group_that_is_left_takes_its_files_along() {
     ana.start_instance("rests").await.or_fail("start an instance");
     says("rests", "cat /mnt/share/vision/x 2>/dev/null; echo looked", "looked").await;
     assert!(root.path().join("vision/x").exists(), "the group's files are where they were");
+}
+
+#[tokio::test]
+async fn the_files_of_a_group_that_is_joined_are_there_from_the_next_start_on() {
+    let root = tempfile::tempdir().or_fail("make a directory");
+    std::fs::set_permissions(root.path(), Permissions::from_mode(0o700)).or_fail("close a directory");
+    let config = format!(
+        "[envd.storage.share]\nroot = \"{}\"\nat = \"/mnt/share\"\nkey = \"group\"\ngroups = [\"vision\"]\n",
+        root.path().display()
+    );
+    let world = World::start_with(Setup { config, ..Setup::default() }).await;
+    world.client().add_group("vision").await.or_fail("add a group");
+    world.berth(&["create", "train", "--wait"]).await.succeeded();
+    let run = async |line: &str| world.berth(&["exec", "train", "--", "sh", "-c", line]).await.succeeded();
+    run("echo mine > /mine; test ! -e /mnt/share").await;
+    let before = engine::inspect(&world.only_container(), ".State.Pid");
+    world.client().change_user("admin", &join("vision")).await.or_fail("join a group");
+    // What envd heard before this it heard before the group, too.
+    world.berth(&["create", "other", "--wait"]).await.succeeded();
+    world.berth(&["rm", "other", "--wait"]).await.succeeded();
+    assert_eq!(engine::inspect(&world.only_container(), ".State.Pid"), before, "nothing stops it for more");
+
+    world.berth(&["stop", "train", "--wait"]).await.succeeded();
+    world.berth(&["start", "train", "--wait"]).await.succeeded();
+    assert_eq!(run("echo ours > /mnt/share/x; cat /mine /mnt/share/x").await, "mine\nours\n");
+    assert!(root.path().join("vision/x").exists());
 }
 
 #[tokio::test]

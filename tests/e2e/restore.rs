@@ -1,9 +1,15 @@
 //! A store from yesterday: what was made since is left alone, and what it knows obeys again.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use gateway_api::{InstanceId, Status};
-use tests::{LIMIT, OrFail as _, World, engine, wait_until_agreed};
+use tests::{
+    LIMIT, OrFail as _, World,
+    engine::{self, SignedIn},
+    wait_until_agreed,
+};
+
+use crate::saving::{Site, gone, saved};
 
 /// Copies the store's files and no others; those that were there are gone afterwards.
 fn copy_store(from: &Path, to: &Path) {
@@ -76,4 +82,50 @@ async fn an_older_store_deletes_nothing_and_its_instances_obey() {
     world.berth(&["rm", "old", "--wait"]).await.succeeded();
     assert_eq!(world.only_container(), new, "nobody asked for its end");
     assert_eq!(engine::inspect(&new, ".State.Pid"), process);
+}
+
+#[tokio::test]
+async fn images_and_logs_that_an_older_store_does_not_know_stay_until_an_admin_says_so() {
+    let mut site = Site::start().await;
+    let kept = tempfile::tempdir().or_fail("make a directory");
+    let gc = async |site: &Site, more: &[&str]| {
+        let all: Vec<_> = ["image", "gc", "--older-than", "0s"].iter().chain(more).copied().collect();
+        site.world.berth(&all).await.succeeded()
+    };
+    let logs = |site: &Site| -> BTreeSet<_> {
+        let files = fs::read_dir(site.world.data().join("logs/tasks")).or_fail("look into a directory");
+        files.map(|file| file.or_fail("look into a directory").file_name()).collect()
+    };
+    let image = site.base.reference().to_owned();
+    let job = ["submit", "-m", "128M", "--image", &image, "-f", "--", "echo", "said"];
+    site.instance("train").await;
+    // The same bytes are in the image that comes after the backup. Nobody writes them again.
+    site.exec("train", "echo 1 > /kept").await;
+    let first = site.save(&["train", "1"]).await;
+    site.world.berth(&["image", "rm", "train:1"]).await.succeeded();
+    gone(&site.world.client(), &first).await;
+    assert!(site.world.stop_gateway().await.success());
+    copy_store(site.world.data(), kept.path());
+    site.world.start_gateway().await;
+
+    let second = site.save(&["train", "2"]).await;
+    site.world.berth(&job).await.succeeded();
+    let before = logs(&site);
+    assert!(!before.is_empty(), "the job has a log");
+
+    assert!(site.world.stop_gateway().await.success());
+    copy_store(kept.path(), site.world.data());
+    site.world.start_gateway().await;
+    site.world.wait_for_cluster().await;
+    // Once this one's log is there, those that nobody needs are gone.
+    site.world.berth(&job).await.succeeded();
+    assert!(logs(&site).is_superset(&before), "{before:?} {:?}", logs(&site));
+    gc(&site, &[]).await;
+    let owner = SignedIn::to_registry(&site.registry).await;
+    let saved = saved(&second);
+    let name = format!("admin/{}@{}", saved.name, saved.digest.as_deref().or_fail("find a digest"));
+    engine::docker(&["rmi", "--force", &owner.reference(&format!("admin/{}:{}", saved.name, saved.tag))]);
+    owner.pull(&name).await.succeeded();
+    gc(&site, &["--unknown"]).await;
+    owner.pull(&name).await.ended(1);
 }

@@ -7,6 +7,7 @@ use std::{
     cell::{Cell, RefCell},
     fmt::{self, Write as _},
     io::{self, Write},
+    panic::PanicHookInfo,
     sync::Mutex,
     time::{Duration, Instant},
 };
@@ -41,6 +42,14 @@ const CUT: &str = "…";
 pub fn start(variable: &str, otherwise: &str) {
     let filter = EnvFilter::try_from_env(variable).unwrap_or_else(|_| EnvFilter::new(otherwise));
     tracing_subscriber::registry().with(filter).with(Lines::new(io::stderr())).init();
+    std::panic::set_hook(Box::new(note_panic));
+}
+
+/// A panic is a line like any other.
+fn note_panic(panic: &PanicHookInfo<'_>) {
+    let thread = std::thread::current();
+    let (place, thread) = (panic.location().map(ToString::to_string), thread.name().unwrap_or_default());
+    tracing::error!(thread, place, why = panic.payload_as_str().unwrap_or_default(), "a thread panicked");
 }
 
 /// Writes events as lines.
@@ -385,6 +394,21 @@ mod tests {
             (&line["name"], &line["ok"], &line["message"]),
             (&"训练 1".into(), &true.into(), &"it's \"fine\"".into())
         );
+    }
+
+    #[test]
+    fn a_panic_is_a_line_like_any_other() {
+        let text = heard(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(note_panic));
+            let panicked = std::panic::catch_unwind(|| panic!("no\nway"));
+            std::panic::set_hook(before);
+            assert!(panicked.is_err());
+        });
+        let line: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&line["level"], &line["message"]), (&"ERROR".into(), &"a thread panicked".into()));
+        assert_eq!(line["why"], r"no\u{a}way");
+        assert!(line["place"].as_str().unwrap().contains("log.rs:"), "{line}");
     }
 
     #[test]

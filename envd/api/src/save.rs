@@ -13,6 +13,7 @@
 //! envd writes down how far each save is, below the data directory, and so goes on where it was when it was killed.
 
 use gateway_api::{ImageId, InstanceId, image::SaveFailure, packages::Packages};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// The most bytes of a [`PutSave`] as JSON.
@@ -135,8 +136,24 @@ pub struct Collect {
     /// The saves that may still be tried again; of others nothing is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saves: Option<Vec<ImageId>>,
+    /// What tags name that were written in these times stays too, with all that it is made of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spare: Vec<Span>,
     /// Only say what would go.
     pub dry_run: bool,
+}
+
+/// From one moment to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    pub since: Timestamp,
+    pub until: Timestamp,
+}
+
+impl Span {
+    pub fn holds(&self, moment: Timestamp) -> bool {
+        self.since <= moment && moment <= self.until
+    }
 }
 
 /// What has gone, or would.

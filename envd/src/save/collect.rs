@@ -15,10 +15,10 @@ use envd_api::save::{Collect, Collected};
 use gateway_api::ImageId;
 use tokio_util::sync::CancellationToken;
 
-use super::{SaveError, Saves};
+use super::{SaveError, Saves, tagged};
 use crate::{node::World, runtime::Runtime};
 
-const BLOBS: &str = "docker/registry/v2/blobs/sha256";
+pub(super) const BLOBS: &str = "docker/registry/v2/blobs/sha256";
 const DIGITS: usize = 64;
 
 impl Saves {
@@ -26,10 +26,17 @@ impl Saves {
     pub(crate) async fn collect<R: Runtime>(
         &self,
         world: &World<R>,
-        wanted: Collect,
+        mut wanted: Collect,
     ) -> Result<Collected, SaveError> {
         let registry = self.registry.as_ref().ok_or(SaveError::NoRegistry)?;
         let mut collected = Collected::default();
+        if let Some(files) = self.files.clone().filter(|_| !wanted.spare.is_empty()) {
+            let spare = wanted.spare.clone();
+            let tagged = world.tasks.blocking(move || tagged::tagged(&files, &spare)).await;
+            let tagged = tagged.unwrap_or_else(|| Err(io::Error::other("it panicked")))?;
+            wanted.needed.extend(tagged.digests);
+            wanted.references.extend(tagged.references);
+        }
         for image in world.runtime.saved_images(registry.address()).await? {
             let is_needed = |needed: &String| image.reference.ends_with(needed.as_str());
             if wanted.references.iter().any(is_needed) || wanted.needed.iter().any(is_needed) {
@@ -86,7 +93,7 @@ fn sweep(files: &Path, wanted: &Collect, asked: &CancellationToken) -> io::Resul
     Ok((blobs, bytes))
 }
 
-fn directories(path: &Path) -> io::Result<Vec<std::path::PathBuf>> {
+pub(super) fn directories(path: &Path) -> io::Result<Vec<std::path::PathBuf>> {
     let entries = match fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,

@@ -24,6 +24,7 @@ pub(crate) mod registry;
 mod rules;
 mod snapshot;
 pub(crate) mod still;
+mod tagged;
 mod walk;
 
 use std::{

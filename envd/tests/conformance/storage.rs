@@ -3,7 +3,8 @@
 use std::{
     fs::{self, Permissions},
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
-    path::Path,
+    path::{Path, PathBuf},
+    process::Command,
 };
 
 use envd_api::control::{Failure, InstanceSpec, Observation};
@@ -74,6 +75,40 @@ async fn each_user_gets_what_the_table_says_and_nothing_else() {
     let file = fs::metadata(site.path().join("nas/alice/a")).unwrap();
     assert_eq!(file.gid(), 2345, "files get the group of the storage");
     assert_eq!(fs::read_dir(site.path().join("nas2")).unwrap().count(), 0);
+}
+
+/// Something that the site has mounted below one of its roots. Dropping it takes it away.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn at(path: PathBuf) -> Self {
+        fs::create_dir(&path).unwrap();
+        let done = Command::new("mount").args(["-t", "tmpfs", "-o", "mode=777", "tmpfs"]).arg(&path).status();
+        assert!(done.unwrap().success());
+        Self(path)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[tokio::test]
+async fn what_is_read_only_is_so_below_as_well() {
+    let (site, config) = site();
+    let below = Mounted::at(site.path().join("gdata/below"));
+    let cluster = Cluster::down(Some(&config)).up().await;
+    let id = InstanceId::new();
+    cluster.put(&id, 1, Goal::Running, &spec()).await;
+    cluster.wait_for_running(&id, 1).await;
+    let run = |line: &str| docker(&["exec", &name(&id), "sh", "-c", line]);
+    assert_eq!(run("touch /gdata/below/x 2>/dev/null || echo no"), "no\n");
+    assert_eq!(fs::read_dir(&below.0).unwrap().count(), 0);
+    // Whatever the engine's version makes of its recursive ones.
+    let format = "{{range .HostConfig.Mounts}}{{if .ReadOnly}}{{.BindOptions.NonRecursive}} {{end}}{{end}}";
+    assert_eq!(inspect(&id, format).trim(), "true true true true", "agent, door, tools and /gdata");
 }
 
 #[tokio::test]

@@ -228,6 +228,9 @@ pub struct CollectImages {
     /// What was written since so long stays, as a push may still be under way; a day if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older_than_seconds: Option<u64>,
+    /// Also images that were made in a time of which the store has no memory, since it was put back from a backup.
+    #[serde(default)]
+    pub unknown: bool,
 }
 
 /// What has gone, or would.

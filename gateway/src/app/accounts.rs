@@ -93,7 +93,13 @@ impl App {
         };
         // To those who may not sign in the right password is a wrong one, in all that it causes.
         let (user, hash) = found.filter(|(user, _)| user.may_sign_in()).unzip();
-        let right = self.verify(name, password, hash, origin).await?;
+        let right = match self.verify(name, password, hash, origin).await {
+            Err(error @ Error::TooManyAttempts { .. }) => {
+                self.note_guesses(claimed, origin).await;
+                return Err(error);
+            }
+            right => right?,
+        };
         let Some(user) = user.filter(|_| right) else {
             self.store.audit(&line.refused()).await?;
             return Err(Error::BadCredentials);

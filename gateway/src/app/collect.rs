@@ -3,10 +3,13 @@
 //! What is needed is what the images that are listed are made of, what instances and jobs were made from, and what
 //! somebody has uploaded and not named yet. While the cluster removes the rest, nobody lists an image, saves one or
 //! renames one: so nothing that is needed a moment later is among what goes. It can be cut off anywhere.
+//!
+//! Images that were made in times of which the store has no memory are not for it to give up: it was put back from a
+//! backup. They go only when an admin says so.
 
 use std::collections::HashSet;
 
-use envd_api::save::{Collect, Collected};
+use envd_api::save::{Collect, Collected, Span};
 use gateway_api::image::{CollectImages, CollectedImages, ImageState};
 use jiff::{SignedDuration, Timestamp};
 use oci_spec::distribution::Reference;
@@ -32,7 +35,9 @@ impl App {
             .older_than_seconds
             .map_or(OLD, |seconds| SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)));
         let line = caller.line("image.collect", "registry");
-        self.collect(older_than, wanted.dry_run, line).await
+        let line = if wanted.unknown { line.with("unknown", "true") } else { line };
+        let spare = if wanted.unknown { Vec::new() } else { self.store.unknown_times().await? };
+        self.collect(older_than, spare, wanted.dry_run, line).await
     }
 
     /// What is done by itself from time to time.
@@ -40,12 +45,14 @@ impl App {
         if self.config.registry.is_none() {
             return Ok(());
         }
-        self.collect(OLD, false, Line::by_system("image.collect", "registry")).await.map(drop)
+        let spare = self.store.unknown_times().await?;
+        self.collect(OLD, spare, false, Line::by_system("image.collect", "registry")).await.map(drop)
     }
 
     async fn collect(
         &self,
         older_than: SignedDuration,
+        spare: Vec<Span>,
         dry_run: bool,
         line: Line,
     ) -> Result<CollectedImages, Error> {
@@ -74,7 +81,7 @@ impl App {
         let older_than_seconds = older_than.as_secs().unsigned_abs();
         let failed = rows.iter().filter(|row| matches!(row.state, ImageState::Failed { .. }));
         let saves = Some(failed.map(|row| row.id.clone()).collect());
-        let collect = Collect { needed, references, older_than_seconds, saves, dry_run };
+        let collect = Collect { needed, references, older_than_seconds, saves, spare, dry_run };
         let mut collected = Collected::default();
         for cluster in self.clusters.iter() {
             let one = cluster.envd.collect(&collect).await;

@@ -190,12 +190,9 @@ impl App {
             PartHealth::new("syscalls", trouble(Cluster::syscalls_trouble)),
             PartHealth::new("disk", disk(&self.config.data)),
         ];
-        if let Some(node) = self.clusters.first().node() {
-            let note = Some(match node.disk {
-                DiskLimit::Hard => "hard: the file system refuses what is over an instance's limit",
-                DiskLimit::Polled => "polled: an instance found over its limit is stopped",
-            });
-            parts.push(PartHealth { name: "disk_limit", trouble: None, note });
+        let limits: Vec<_> = self.clusters.iter().filter_map(|one| Some(one.node()?.disk)).collect();
+        if let Some(note) = disk_limit(&limits) {
+            parts.push(PartHealth { name: "disk_limit", trouble: None, note: Some(note) });
         }
         parts.push(match &self.registry {
             Some(registry) => PartHealth::new("registry", registry.trouble()),
@@ -224,6 +221,17 @@ impl App {
             })
             .collect();
         (!all.is_empty()).then(|| all.join("; "))
+    }
+}
+
+/// What becomes of instances over their limit, by what each cluster says.
+fn disk_limit(clusters: &[DiskLimit]) -> Option<&'static str> {
+    let is_hard = |limit: &DiskLimit| matches!(limit, DiskLimit::Hard);
+    match (clusters.iter().any(is_hard), clusters.iter().all(is_hard)) {
+        _ if clusters.is_empty() => None,
+        (_, true) => Some("hard: the file system refuses what is over an instance's limit"),
+        (false, false) => Some("polled: an instance found over its limit is stopped"),
+        (true, false) => Some("mixed: hard on some clusters, polled on others; `berth nodes` says which"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What strangers try at the SSH door, written down. They can do so as often as they like, so of each source only so
+//! What strangers try at the doors, written down. They can do so as often as they like, so of each source only so
 //! much in a minute.
 
 use std::net::IpAddr;
@@ -25,6 +25,8 @@ pub(crate) enum Nonsense {
     Broken,
     /// More connections than strangers may have.
     Flood,
+    /// More passwords than are looked at.
+    Guesses,
 }
 
 impl Nonsense {
@@ -33,6 +35,7 @@ impl Nonsense {
             Self::NotSsh => "not SSH",
             Self::Broken => "broken packets",
             Self::Flood => "too many connections",
+            Self::Guesses => "too many wrong passwords",
         }
     }
 }
@@ -57,6 +60,14 @@ impl App {
     pub(crate) async fn note_nonsense(&self, origin: &Origin, what: Nonsense) {
         tracing::info!(from = %origin.source, what = what.word(), "nonsense at the SSH door");
         self.write_down(origin.line("", "access", "ssh").with("why", what.word())).await;
+    }
+
+    /// Writes down that somebody there guesses on, though nobody looks: once a minute.
+    pub(super) async fn note_guesses(&self, account: &str, origin: &Origin) {
+        if self.is_nonsense_due(origin.source, Nonsense::Guesses) {
+            let line = origin.line(account, "sign_in", account);
+            self.write_down(line.with("why", Nonsense::Guesses.word())).await;
+        }
     }
 
     async fn write_down(&self, line: Line) {

@@ -38,7 +38,7 @@ impl FromRequestParts<Arc<App>> for Caller {
             // A cookie comes along whoever made the browser ask: only our own pages may.
             let upgrade = parts.headers.contains_key(header::UPGRADE);
             if upgrade || !parts.method.is_safe() {
-                same_origin(&parts.headers, upgrade)?;
+                same_origin(&parts.headers, has_tls(app), upgrade)?;
             }
             let token = Token::from_client(cookie.value()).ok_or(Error::Unauthenticated)?;
             // What is for scripts is not for browsers.
@@ -82,12 +82,12 @@ fn is_about_oneself(parts: &Parts) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SameOrigin;
 
-impl<S: Send + Sync> FromRequestParts<S> for SameOrigin {
+impl FromRequestParts<Arc<App>> for SameOrigin {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         debug_assert!(parts.method != Method::GET);
-        same_origin(&parts.headers, false).map(|()| Self)
+        same_origin(&parts.headers, has_tls(app), false).map(|()| Self)
     }
 }
 
@@ -117,16 +117,26 @@ fn bearer(headers: &HeaderMap) -> Option<Result<Token, Error>> {
     Some(token.ok_or(Error::Unauthenticated))
 }
 
-/// Whether the page that asks is our own: its origin is the host that it asks.
-fn same_origin(headers: &HeaderMap, required: bool) -> Result<(), Error> {
+/// Whether browsers reach the console by TLS, be it ours or a proxy's.
+fn has_tls(app: &App) -> bool {
+    app.addresses.get().is_some_and(|addresses| addresses.console.starts_with("https://"))
+}
+
+/// Whether the page that asks is our own: its origin is the host that it asks. Where there is TLS a page that came
+/// without is not: anyone on the way can have written it. But for one of the browser's own machine, such as through a
+/// tunnel.
+fn same_origin(headers: &HeaderMap, tls: bool, required: bool) -> Result<(), Error> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(origin) = text(header::ORIGIN) {
-        let authority = origin.split_once("://").map(|(_, authority)| authority);
-        return if authority.is_some() && authority == text(header::HOST) {
-            Ok(())
-        } else {
-            Err(Error::CrossSite)
-        };
+        let is_same = origin.split_once("://").is_some_and(|(scheme, authority)| {
+            let is_safe = match scheme {
+                "https" => true,
+                "http" => !tls || is_own_machine(authority),
+                _ => false,
+            };
+            is_safe && Some(authority) == text(header::HOST)
+        });
+        return if is_same { Ok(()) } else { Err(Error::CrossSite) };
     }
     match headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes) {
         Some(b"same-origin" | b"none") | None if !required => Ok(()),
@@ -134,16 +144,50 @@ fn same_origin(headers: &HeaderMap, required: bool) -> Result<(), Error> {
     }
 }
 
+fn is_own_machine(authority: &str) -> bool {
+    let Ok(authority) = authority.parse::<http::uri::Authority>() else { return false };
+    let host = authority.host().trim_matches(['[', ']']);
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn check(pairs: &[(&'static str, &'static str)], required: bool) -> bool {
+        check_with(false, pairs, required)
+    }
+
+    fn check_with(tls: bool, pairs: &[(&'static str, &'static str)], required: bool) -> bool {
         let headers = pairs
             .iter()
             .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
             .collect::<HeaderMap>();
-        same_origin(&headers, required).is_ok()
+        same_origin(&headers, tls, required).is_ok()
+    }
+
+    #[test]
+    fn where_there_is_tls_a_page_without_is_not_ours() {
+        let host = ("host", "berth.example.org");
+        assert!(check_with(true, &[host, ("origin", "https://berth.example.org")], true));
+        assert!(!check_with(true, &[host, ("origin", "http://berth.example.org")], true));
+        assert!(!check_with(true, &[host, ("origin", "ftp://berth.example.org")], true));
+        assert!(check(&[host, ("origin", "http://berth.example.org")], true), "a site without TLS");
+        assert!(
+            check(&[host, ("origin", "https://berth.example.org")], true),
+            "a proxy that we do not know of"
+        );
+        for own in ["localhost:8080", "berth.localhost", "127.0.0.1:8080", "[::1]:8080"] {
+            let origin: &'static str = Box::leak(format!("http://{own}").into_boxed_str());
+            assert!(check_with(true, &[("host", own), ("origin", origin)], true), "{own}");
+        }
+        assert!(!check_with(
+            true,
+            &[("host", "localhost.example.org"), ("origin", "http://localhost.example.org")],
+            true
+        ));
     }
 
     #[test]

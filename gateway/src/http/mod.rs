@@ -15,6 +15,8 @@ mod cluster;
 mod console;
 mod convert;
 mod events;
+#[cfg(test)]
+mod expiry_tests;
 mod groups;
 mod health;
 mod images;

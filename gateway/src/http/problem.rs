@@ -24,6 +24,9 @@ use crate::{
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// For half a year browsers that have been here by TLS do not come without.
+const STRICT: &str = "max-age=15552000";
+
 /// Marks an answer that the audit log has to know of.
 #[derive(Debug, Clone, Copy)]
 struct Refusal;
@@ -94,6 +97,9 @@ pub(super) async fn number(State(app): State<Arc<App>>, mut request: Request, ne
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    if app.config.keeps_to_tls() {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STRICT));
+    }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     // Apps of one's own site may be below the same domain, and the session's cookie goes along there.
     let unframed = HeaderValue::from_static("frame-ancestors 'none'");

@@ -170,6 +170,7 @@ async fn play(
             | Call::Terminal(_)
             | Call::Terminals(_)
             | Call::Session(_)
+            | Call::Signal(_)
             | Call::Sftp { .. }
             | Call::Connect(_)
             | Call::Listen(_)

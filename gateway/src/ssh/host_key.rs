@@ -74,7 +74,7 @@ mod tests {
         let first = load_or_make(&keys).unwrap();
         assert_eq!(mode(), 0o600);
         // Also when it was opened to others meanwhile.
-        std::fs::set_permissions(keys.join(FILE), PermissionsExt::from_mode(0o644)).unwrap();
+        std::fs::set_permissions(keys.join(FILE), std::fs::Permissions::from_mode(0o644)).unwrap();
         let again = load_or_make(&keys).unwrap();
         assert_eq!(first.public_key().key_data(), again.public_key().key_data());
         assert_eq!(mode(), 0o600);

@@ -79,6 +79,11 @@ impl Store {
         if done.rows_affected() == 0 {
             return Ok(false);
         }
+        // A later group may get the number.
+        sqlx::query("delete from quotas where owner = 'group' and id = ?")
+            .bind(group.0)
+            .execute(&mut *change)
+            .await?;
         audit::append(&mut change, line).await?;
         change.commit().await?;
         Ok(true)

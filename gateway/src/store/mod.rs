@@ -24,6 +24,7 @@ mod ssh_keys;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod unknown_times;
 #[cfg(test)]
 mod upgrade_tests;
 mod users;
@@ -98,6 +99,7 @@ impl Store {
         let store = Self::connect(file, true).await?;
         let migrated = MIGRATIONS.run(&store.pool).await;
         migrated.map_err(|error| StoreError::Unreadable(error.into()))?;
+        store.note_unknown_time().await?;
         Ok(store)
     }
 

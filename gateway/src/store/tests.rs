@@ -8,7 +8,8 @@ use gateway_api::{
 use sqlx::{Connection as _, SqliteConnection};
 
 use super::{
-    GroupId, Held, InstanceRow, Line, NewInstance, NewUser, Settled, Store, StoreError, UserChange, Whose,
+    GroupId, Held, InstanceRow, Line, NewInstance, NewUser, QuotaOwner, Settled, Store, StoreError,
+    UserChange, Whose,
 };
 
 /// A store as version 0.1.0 left it.
@@ -194,7 +195,16 @@ async fn a_group_with_members_stays() {
     assert_eq!(store.groups(Some(group)).await.unwrap()[0].members, [name("root")]);
     assert!(!store.remove_group(group, &line()).await.unwrap());
     store.change_user(root.id, join(GroupId::DEFAULT), &line()).await.unwrap();
+    let quota =
+        queue::Allowance { limits: queue::Limits { gpus: Some(4), ..Default::default() }, raise: None };
+    store.set_quota(QuotaOwner::Group(group), &quota, &line()).await.unwrap();
     assert!(store.remove_group(group, &line()).await.unwrap());
+    let next = store.add_group(&"speech".parse().unwrap(), &line()).await.unwrap();
+    assert_eq!(
+        store.quota(QuotaOwner::Group(next)).await.unwrap(),
+        None,
+        "what another group had is not its own"
+    );
 }
 
 /// A command that ends at the very moment at which its user asks for a restart has given its place back.

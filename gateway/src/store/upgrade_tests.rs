@@ -119,6 +119,7 @@ fn rows(version: i64) -> &'static str {
             "#
         }
         23 => "update users set language = 'zh-CN' where id = 7;",
+        26 => "insert into unknown_times values (100, 200);",
         _ => "",
     }
 }
@@ -235,6 +236,8 @@ async fn assert_newer_readable(store: &Store, version: i64, alice: &User, instan
     if version >= 23 {
         assert_eq!(alice.language, Some(Language::Chinese));
     }
+    let unknown = store.unknown_times().await.unwrap();
+    assert_eq!(unknown.len(), if version >= 26 { 2 } else { 1 }, "from {version}: {unknown:?}");
 }
 
 async fn count_of(pool: &SqlitePool, table: &str) -> i64 {

@@ -121,9 +121,14 @@ impl Store {
             .collect()
     }
 
-    /// Those who were removed before `then` and can still be restored.
+    /// Those who were removed before `then` and can still be restored. Time that the store does not know does not count:
+    /// somebody may have been restored in it.
     pub(crate) async fn users_removed_before(&self, then: Timestamp) -> Result<Vec<User>, StoreError> {
-        let rows = sqlx::query(select!("", "where purged_at is null and removed_at < ?"))
+        let rows = sqlx::query(select!(
+            "",
+            "where purged_at is null and removed_at + (
+                 select coalesce(sum(until - max(since, removed_at)), 0) from unknown_times where until > removed_at) < ?"
+        ))
             .bind(then.as_millisecond())
             .fetch_all(&self.pool)
             .await?;

@@ -141,6 +141,8 @@ fn mount(bind: &Bind) -> Mount {
         read_only: Some(bind.read_only),
         bind_options: Some(MountBindOptions {
             propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
+            // Engines before version 25 make only the uppermost mount read-only.
+            non_recursive: Some(bind.read_only),
             ..MountBindOptions::default()
         }),
         ..Mount::default()

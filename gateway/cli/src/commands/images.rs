@@ -134,6 +134,9 @@ pub(crate) struct Collecting {
     /// What was written since so long stays, as a push may still be under way
     #[arg(long, value_name = "TIME", default_value = "1d", value_parser = parse_time)]
     older_than: Duration,
+    /// Also images that the store does not know, since it was put back from a backup
+    #[arg(long)]
+    unknown: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -363,8 +366,9 @@ pub(crate) async fn image(command: ImageCommand, session: &Session) -> anyhow::R
             output::data(&image.reference)?;
             Ok(Status::DONE)
         }
-        ImageCommand::Gc(Collecting { dry_run, older_than, json }) => {
-            let wanted = CollectImages { dry_run, older_than_seconds: Some(older_than.as_secs()) };
+        ImageCommand::Gc(Collecting { dry_run, older_than, unknown, json }) => {
+            let older_than_seconds = Some(older_than.as_secs());
+            let wanted = CollectImages { dry_run, older_than_seconds, unknown };
             let collected = client.collect_images(&wanted).await?;
             if json {
                 output::json(&collected)?;

@@ -34,7 +34,7 @@ pub(crate) enum UserCommand {
     Rm(Names),
     /// Bring a removed user back
     Restore(Names),
-    /// Give a user a new random password and print it; sessions, tokens and SSH keys end
+    /// Give a user a new random password and print it; sessions, tokens and SSH keys end, secrets are deleted
     ResetPassword(Show),
     /// Give a user another role
     Role(SetRole),
@@ -51,6 +51,8 @@ pub(crate) enum GroupCommand {
     /// Show a group and its members
     Show(Show),
     /// Remove groups that have no members
+    ///
+    /// Their files in storages stay, and a later group of the same name gets them.
     Rm(Names),
 }
 

@@ -300,6 +300,10 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
         "在这段时间内写入的内容保留，因为可能仍在推送",
     ),
     (
+        "Also images that the store does not know, since it was put back from a backup",
+        "也清除数据库因恢复自备份而不认识的镜像",
+    ),
+    (
         "Show what you, your group and the shares of the site hold, images included, and what they may",
         "显示您、用户组以及各份额的占用（包括镜像）与上限",
     ),
@@ -361,8 +365,8 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
     ),
     ("Bring a removed user back", "恢复被移除的用户"),
     (
-        "Give a user a new random password and print it; sessions, tokens and SSH keys end",
-        "为用户生成新的随机密码并打印；其会话、令牌和 SSH 密钥失效",
+        "Give a user a new random password and print it; sessions, tokens and SSH keys end, secrets are deleted",
+        "为用户生成新的随机密码并打印；其会话、令牌和 SSH 公钥失效，密钥被删除",
     ),
     ("Give a user another role", "修改用户的角色"),
     ("Put a user into another group", "把用户移到另一个用户组"),
@@ -370,6 +374,10 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
     ("Add a group", "添加用户组"),
     ("Show a group and its members", "显示用户组及其成员"),
     ("Remove groups that have no members", "移除没有成员的用户组"),
+    (
+        "Their files in storages stay, and a later group of the same name gets them.",
+        "它们在存储中的文件保留，以后同名的用户组会得到这些文件。",
+    ),
     ("List your workspaces; an admin sees all", "列出您的工作空间；管理员看到全部"),
     ("Add a workspace", "添加工作空间"),
     ("Show a workspace and its members", "显示工作空间及其成员"),

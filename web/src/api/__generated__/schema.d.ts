@@ -1562,6 +1562,8 @@ export interface components {
              * @description What was written since so long stays, as a push may still be under way; a day if it is left out.
              */
             older_than_seconds?: number | null;
+            /** @description Also images that were made in a time of which the store has no memory, since it was put back from a backup. */
+            unknown?: boolean;
         };
         /** @description What has gone, or would. */
         CollectedImages: {
