@@ -517,9 +517,7 @@ impl From<StoreError> for Error {
             StoreError::DiskFull(_) => Self::DiskFull(error.into()),
             // The key of whoever asks ended while this went on.
             StoreError::UserGone => Self::Unauthenticated,
-            StoreError::ImageGone { reference } => {
-                Self::NoImage { reference, reason: Reason::ImageNotSaved }
-            }
+            StoreError::ImageGone { reference } => Self::NoImage { reference, reason: Reason::ImageNotSaved },
             StoreError::Taken
             | StoreError::LastAdmin
             | StoreError::Database(_)

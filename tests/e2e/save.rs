@@ -102,7 +102,8 @@ async fn every_attribute_of_every_file_comes_back() {
     // Every byte comes from the registry: this engine has no image at all.
     let empty = PrivateEngine::start().await;
     let reference = site.pull_into(&empty, &image);
-    let run = ["run", "--rm", "--network", "none", "--user", "0", "--entrypoint", "python3", &reference, "-c"];
+    let run =
+        ["run", "--rm", "--network", "none", "--user", "0", "--entrypoint", "python3", &reference, "-c"];
     let seen = empty.run(&[&run[..], &[script, "tell"]].concat());
     for (made, seen) in made.lines().zip(seen.lines()) {
         assert_eq!(made, seen);
@@ -216,7 +217,8 @@ async fn a_save_survives_kills_of_both_programs_or_says_why_it_did_not() {
     let mut during = 0;
     for round in 0..rounds {
         // What no layer of an earlier round has: all of it is read and pushed again.
-        let written = site.exec("train", "dd if=/dev/urandom of=/large bs=1M count=32; busybox sha256sum /large");
+        let written =
+            site.exec("train", "dd if=/dev/urandom of=/large bs=1M count=32; busybox sha256sum /large");
         let written = written.await;
         site.registry.faults().all("PUT", Fault::Slow(Duration::from_millis(3)));
         let wish = SaveInstance { tag: Some(format!("kill-{round}")), ..SaveInstance::default() };
@@ -245,7 +247,8 @@ async fn a_save_survives_kills_of_both_programs_or_says_why_it_did_not() {
         engine::docker(&["rmi", "--force", &reference]);
     }
     assert!(during * 4 >= rounds * 3, "{during} of {rounds} kills fell into a save");
-    let unused = site.world.berth(&["image", "gc", "--dry-run", "--older-than", "0s", "--json"]).await.succeeded();
+    let unused =
+        site.world.berth(&["image", "gc", "--dry-run", "--older-than", "0s", "--json"]).await.succeeded();
     let unused: CollectedImages = serde_json::from_str(&unused).or_fail("read what is unused");
     assert_eq!((unused.blobs, &unused.images[..]), (0, &[][..]), "no room is lost");
     wait_until("no journal is left", LIMIT, async || {

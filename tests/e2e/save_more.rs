@@ -309,7 +309,11 @@ async fn what_looks_like_a_secret_is_said_before_others_can_read_it() {
     let (_, said) = site.world.berth(&["save", "train", "1", "--wait"]).await.ended(0);
     assert!(!said.contains(key), "nobody else reads it: {said}");
     // The second save does not write it again, and its image has it all the same.
-    let (_, said) = site.world.berth(&["save", "train", "2", "--everything", "--share", "group", "--wait"]).await.ended(0);
+    let (_, said) = site
+        .world
+        .berth(&["save", "train", "2", "--everything", "--share", "group", "--wait"])
+        .await
+        .ended(0);
     assert!(said.contains("these look like secrets") && said.contains(key), "{said}");
     let (_, said) = site.world.berth(&["image", "share", "train:1", "everyone"]).await.ended(0);
     assert!(said.contains("the image may hold them") && said.contains(key), "{said}");

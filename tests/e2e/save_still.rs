@@ -27,7 +27,8 @@ async fn caught(site: &Site) -> (Pid, Frozen, Image) {
         let mut looks = 0;
         while looks % 100 != 99 || matches!(state(&client, &image).await, ImageState::Saving { .. }) {
             looks += 1;
-            let holds = |(_, line): &(i32, Vec<String>)| line.first().is_some_and(|word| word == "hold-still");
+            let holds =
+                |(_, line): &(i32, Vec<String>)| line.first().is_some_and(|word| word == "hold-still");
             let Some((id, line)) = site.world.children_of_envd().into_iter().find(holds) else { continue };
             let helper = Pid::from_raw(id).or_fail("read a number");
             if kill_process(helper, Signal::STOP).is_err() {

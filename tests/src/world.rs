@@ -398,9 +398,11 @@ impl World {
     pub fn children_of_envd(&self) -> Vec<(i32, Vec<String>)> {
         let id = self.envd.as_ref().or_fail("find envd").id();
         let threads = std::fs::read_dir(format!("/proc/{id}/task")).or_fail("look at envd").flatten();
-        let children = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-        let numbers: Vec<i32> =
-            children.flat_map(|text| text.split_whitespace().flat_map(str::parse).collect::<Vec<_>>()).collect();
+        let children =
+            threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+        let numbers: Vec<i32> = children
+            .flat_map(|text| text.split_whitespace().flat_map(str::parse).collect::<Vec<_>>())
+            .collect();
         let line = |id| {
             let line = std::fs::read_to_string(format!("/proc/{id}/cmdline")).ok()?;
             Some((id, line.split_terminator('\0').skip(1).map(str::to_owned).collect()))

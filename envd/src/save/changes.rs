@@ -181,7 +181,9 @@ fn looks_secret(path: &[u8]) -> bool {
     const NOT_BELOW: [&str; 3] = ["usr/share/", "usr/lib/", "etc/ssl/certs/"];
     let path = String::from_utf8_lossy(path);
     let name = path.rsplit('/').next().unwrap_or_default();
-    let is_key = (path.starts_with(".ssh/") || path.contains("/.ssh/")) && !name.ends_with(".pub") && !NOT_KEYS.contains(&name);
+    let is_key = (path.starts_with(".ssh/") || path.contains("/.ssh/"))
+        && !name.ends_with(".pub")
+        && !NOT_KEYS.contains(&name);
     let is_one = NAMES.contains(&name)
         || name.starts_with(".env.")
         || is_key

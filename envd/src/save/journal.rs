@@ -159,7 +159,8 @@ impl Journals {
         let request = |journal: &Journal| journal.request().ok().flatten();
         for image in self.all().into_iter().filter(is_over) {
             let journal = self.of(&image);
-            let is_its = |wanted: &InstanceId| request(&journal).is_some_and(|request| request.instance == *wanted);
+            let is_its =
+                |wanted: &InstanceId| request(&journal).is_some_and(|request| request.instance == *wanted);
             if instance.is_none_or(is_its)
                 && let Err(error) = journal.forget()
             {

@@ -221,10 +221,8 @@ impl App {
         }
         let missing = |reason| Error::NoImage { reference: text.to_owned(), reason };
         // Several tags may have one digest, and each its own users.
-        let mut rows = self
-            .store
-            .images_by_name(reference.repository(), reference.tag(), reference.digest())
-            .await?;
+        let mut rows =
+            self.store.images_by_name(reference.repository(), reference.tag(), reference.digest()).await?;
         rows.retain(|row| policy::may_use_image(caller, row));
         let ready = rows.iter().position(|row| row.state == ImageState::Ready).unwrap_or(0);
         let row = rows.get(ready).ok_or_else(|| missing(Reason::ImageNotSavedForYou))?;

@@ -87,7 +87,8 @@ pub(super) async fn changes(
 
 /// The paths that a query leaves out; `None` where it says nothing of them.
 fn excluded(asked: Vec<(String, String)>) -> Option<Vec<String>> {
-    let paths: Vec<_> = asked.into_iter().filter_map(|(key, path)| (key == "exclude").then_some(path)).collect();
+    let paths: Vec<_> =
+        asked.into_iter().filter_map(|(key, path)| (key == "exclude").then_some(path)).collect();
     (!paths.is_empty()).then(|| paths.into_iter().filter(|path| !path.is_empty()).collect())
 }
 

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
 use super::{
-    GroupId, Line, NeededImage, Store, StoreError, UserId, Whose, audit, images, job_tasks::end_task, now, readable,
-    reservations::release, time,
+    GroupId, Line, NeededImage, Store, StoreError, UserId, Whose, audit, images, job_tasks::end_task, now,
+    readable, reservations::release, time,
 };
 
 /// An instance as the store keeps one.

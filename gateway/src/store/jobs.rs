@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
 use super::{
-    GroupId, Line, NeededImage, Store, StoreError, UserId, audit, images::all_ready, instances::goal_word, now,
-    readable, time,
+    GroupId, Line, NeededImage, Store, StoreError, UserId, audit, images::all_ready, instances::goal_word,
+    now, readable, time,
 };
 
 /// A job as the store keeps one, its file apart.
