@@ -111,7 +111,10 @@ async fn a_board_is_where_its_folder_is(world: &World) {
     let name = world.berth(&ask).await.succeeded();
     let name = name.trim();
     let board = world.client().instance(name).await.or_fail("show an instance");
-    assert_eq!((board.cluster.as_str(), board.env["TENSORBOARD_LOGDIR"].as_str()), ("annex", "/userhome/runs"));
+    assert_eq!(
+        (board.cluster.as_str(), board.env["TENSORBOARD_LOGDIR"].as_str()),
+        ("annex", "/userhome/runs")
+    );
     world.berth(&["rm", name, "--wait"]).await.succeeded();
     let (_, said) = world.berth(&["tensorboard", "/userhome/runs", "--cluster", "moon"]).await.ended(1);
     assert!(said.contains("no cluster `moon`"), "{said}");
