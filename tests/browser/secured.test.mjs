@@ -35,6 +35,20 @@ test('a terminal, a page with a WebSocket and JupyterLab by TLS', async () => {
     assert.match(page.url(), /^https:\/\/9000--web--admin\.apps\.example\.org:\d+\/page$/)
     await shoot('3-page')
 
+    // The same by its number.
+    await page.goto(`${site.url}/instances/web/ports`)
+    const number = page.getByLabel('Port', { exact: true })
+    await number.fill('70000')
+    await page.getByText('Enter a number from 1 to 65535.').waitFor()
+    await number.fill('9000')
+    const opening = page.context().waitForEvent('page')
+    await page.getByRole('link', { name: 'Open in a new tab' }).click()
+    const tab = await opening
+    await tab.waitForURL(/^https:\/\/9000--web--admin\.apps\.example\.org:\d+\/$/)
+    await tab.getByText('"who": "admin"', { exact: false }).waitFor()
+    await tab.close()
+    await page.goto(url.replace(/\/\.berth\/.*/, '/page'))
+
     // Whoever types the address of an app is led through the console, and back.
     await page.context().clearCookies({ domain: new URL(page.url()).hostname })
     await page.reload()

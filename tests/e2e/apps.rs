@@ -1,15 +1,14 @@
 //! Apps of an instance in a browser, at addresses of their own: what reaches them, who reaches them, and how much of
 //! it stays in the gateway.
 
-use futures_util::{SinkExt as _, StreamExt as _};
 use gateway_api::{AppName, app::OpenApp, client::Client, people::AddUser, session::ChangePassword};
 use serde_json::Value;
-use tests::{IMAGE, LIMIT, OrFail as _, Setup, Stream, World, wait_until, web_socket};
+use tests::{IMAGE, LIMIT, OrFail as _, Setup, Stream, World, wait_until};
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::TcpStream,
     time::timeout,
 };
-use tokio_tungstenite::tungstenite::Message;
 
 const RECORDER: &str = include_str!("recorder.py");
 const PORT: u16 = 9000;
@@ -220,16 +219,23 @@ async fn two_users_each_have_their_own_apps_and_neither_the_others() {
         .take_while(|letter| letter.is_ascii_graphic() || " \r\n".contains(*letter))
         .collect();
     let lines = recorded(head.trim_end());
-    for expected in [
-        "cookie: own=1",
-        "upgrade: websocket",
-        "connection: Upgrade",
-        "x-forwarded-for: 127.0.0.1",
-        "sec-websocket-extensions: permessage-deflate; client_max_window_bits",
-    ] {
-        assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:?}");
-    }
-    assert!(!head.contains("berth") && !head.contains("10.9.8.7"), "{head}");
+    assert_eq!(
+        lines,
+        [
+            "GET /record HTTP/1.1".to_owned(),
+            "connection: Upgrade".to_owned(),
+            "cookie: own=1".to_owned(),
+            format!("host: {}", admins.host),
+            format!("origin: http://{}", admins.host),
+            "sec-websocket-extensions: permessage-deflate; client_max_window_bits".to_owned(),
+            "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==".to_owned(),
+            "sec-websocket-version: 13".to_owned(),
+            "upgrade: websocket".to_owned(),
+            "x-forwarded-for: 127.0.0.1".to_owned(),
+            format!("x-forwarded-host: {}", admins.host),
+            "x-forwarded-proto: http".to_owned(),
+        ]
+    );
 
     // Neither reaches the other's, whatever they bring along.
     let (thief, nobody) = (admins.with(&world, &bobs.cookie), admins.with(&world, ""));
@@ -399,45 +405,54 @@ async fn where_the_site_has_a_domain_and_tls_apps_are_the_same() {
     verdicts(&browser).await;
 }
 
+/// The same app on this machine, with nobody in between.
+struct Direct {
+    port: u16,
+    _process: tokio::process::Child,
+}
+
+impl Direct {
+    async fn start() -> Self {
+        let mut process = tokio::process::Command::new("python3")
+            .args(["-u", "-c", RECORDER, "direct", "0"])
+            .stdout(std::process::Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .or_fail("start the app");
+        let mut lines = BufReader::new(process.stdout.take().or_fail("hear it")).lines();
+        let line = timeout(LIMIT, lines.next_line()).await.or_fail("wait").or_fail("read").or_fail("hear it");
+        Self { port: line.parse().or_fail("read its port"), _process: process }
+    }
+}
+
 /// Asks the app for each case directly and as a browser, and compares what it says.
 async fn verdicts(browser: &Browser<'_>) {
-    let world = browser.world;
-    let url = format!("{}/api/v1/instances/web/ports/{PORT}", world.console());
-    let bearer = format!("Bearer {}", world.token());
+    let direct = Direct::start().await;
+    let handshake = "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     for (what, frames) in cases() {
-        // Straight to the app's own socket.
-        let mut socket = web_socket(&url, &[("authorization", &bearer)]).await;
-        let handshake = "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-                         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-        socket.send(Message::binary(handshake.as_bytes().to_vec())).await.or_fail("ask");
-        for piece in frames.chunks(1 << 19) {
-            socket.send(Message::binary(piece.to_vec())).await.or_fail("send");
-        }
-        let mut direct = Vec::new();
-        let read = async {
-            while let Some(Ok(message)) = socket.next().await {
-                if let Message::Binary(bytes) = message {
-                    direct.extend_from_slice(&bytes);
-                }
-            }
-        };
-        timeout(LIMIT, read).await.or_fail(format!("{what}: an end"));
-
-        // As a browser.
-        let (mut reads, mut writes) = tokio::io::split(browser.connect().await);
-        let mut through = Vec::new();
-        let send = async {
-            writes.write_all(browser.handshake("/").as_bytes()).await.or_fail("ask");
-            // Whoever has been told to go may not hear all of it.
-            let _ = writes.write_all(&frames).await;
-        };
-        let read = async { reads.read_to_end(&mut through).await };
-        // An app that closes on unread words resets the connection; what it said before counts.
-        let _ = timeout(LIMIT, async { tokio::join!(send, read) }).await.or_fail(format!("{what}: an end"));
+        let stream = TcpStream::connect(("127.0.0.1", direct.port)).await.or_fail("connect");
+        let direct = verdict(what, stream, handshake, &frames).await;
+        let through = verdict(what, browser.connect().await, &browser.handshake("/"), &frames).await;
         let (through, direct) = (after_head(&through), after_head(&direct));
         assert!(through == direct, "{what}: {} and {}", summary(through), summary(direct));
         assert!(direct.is_some_and(|frames| !frames.is_empty()), "{what}: there is a verdict");
     }
+}
+
+/// All that comes back until the connection ends.
+async fn verdict(what: &str, stream: impl Stream, handshake: &str, frames: &[u8]) -> Vec<u8> {
+    let (mut reads, mut writes) = tokio::io::split(stream);
+    let mut said = Vec::new();
+    let send = async {
+        writes.write_all(handshake.as_bytes()).await.or_fail("ask");
+        // Whoever has been told to go may not hear all of it.
+        let _ = writes.write_all(frames).await;
+    };
+    let read = async { reads.read_to_end(&mut said).await };
+    // An app that closes on unread words resets the connection; what it said before counts.
+    let _ = timeout(LIMIT, async { tokio::join!(send, read) }).await.or_fail(format!("{what}: an end"));
+    said
 }
 
 /// Enough of a verdict to tell two apart.

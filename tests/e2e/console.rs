@@ -338,6 +338,26 @@ async fn the_mouse_moves_on_the_desktop() {
 }
 
 #[tokio::test]
+async fn a_printed_address_opens_a_terminal_in_one_browser_once() {
+    let world = World::start().await;
+    create(&world, "shell", tests::IMAGE).await;
+    let walked = walking(&world, "ticket");
+    let printing = async {
+        for name in ["first", "second", "third"] {
+            let (asked, done) = (format!("print-{name}"), format!("printed-{name}"));
+            let asked = world.data().join(asked);
+            wait_until("the walk wants an address", WALK_LIMIT, async || asked.exists().then_some(())).await;
+            let address = world.berth(&["open", "shell", "terminal", "--print"]).await.succeeded();
+            // Whoever sees the file sees all of it.
+            let whole = world.data().join("address");
+            std::fs::write(&whole, address.trim()).or_fail("write the address");
+            std::fs::rename(whole, world.data().join(done)).or_fail("tell the walk");
+        }
+    };
+    tokio::join!(walked, printing);
+}
+
+#[tokio::test]
 async fn a_shell_is_the_same_after_the_gateway_was_killed() {
     let mut world = World::start().await;
     create(&world, "shell", tests::IMAGE).await;

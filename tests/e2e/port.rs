@@ -171,6 +171,20 @@ async fn an_app_is_opened_by_an_address_that_is_printed() {
     let printed = world.berth(&["open", "a1", "terminal", "--print"]).await.succeeded();
     let page = format!("{}/instances/a1/terminal#ticket=", world.console());
     assert!(printed.starts_with(&page), "{printed}");
+    // A token opens apps, and signs no browser in to the console.
+    let token = world.berth(&["token", "new", "script"]).await.succeeded();
+    let by_token = async |app: &str| {
+        let mut command = tokio::process::Command::from(world.program("berth"));
+        command.args(["open", "a1", app, "--print"]).env("BERTH_LANG", "en");
+        command.env("BERTH_URL", world.console()).env("BERTH_TOKEN", token.trim());
+        let output = command.output().await.or_fail("run berth");
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned())
+    };
+    let [printed, said] = by_token("terminal").await;
+    assert_eq!(printed.trim(), format!("{}/instances/a1/terminal", world.console()), "{said}");
+    assert!(said.contains("signs in no browser"), "{said}");
+    let [printed, said] = by_token("3000").await;
+    assert!(printed.contains(&host) && !said.contains("signs in no browser"), "{printed}{said}");
     let (_, said) = world.berth(&["open", "a1", "65536", "--print"]).await.ended(2);
     assert!(said.contains("a port from 1 to 65535"), "{said}");
     let (_, said) = world.berth(&["tensorboard", "runs"]).await.ended(1);

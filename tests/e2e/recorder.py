@@ -171,6 +171,8 @@ def guarded(stream):
         pass
 
 
-listener = socket.create_server(("127.0.0.1", 9000))
+# In an instance always the same one; elsewhere one that is free.
+listener = socket.create_server(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 else 9000))
+print(listener.getsockname()[1], flush=True)
 while True:
     threading.Thread(target=guarded, args=(listener.accept()[0],), daemon=True).start()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gateway_api::{Code, Status};
+use gateway_api::{Code, Status, secret::UseSecret};
 use http::Method;
 use serde_json::json;
 use tokio::{
@@ -10,7 +10,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::stage::{LIMIT, Stage, head, program, rest};
+use super::stage::{LIMIT, Stage, cookie, head, program, rest};
 use crate::auth::live::Kind;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -131,6 +131,78 @@ async fn an_instance_that_does_not_run_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_button_that_cannot_start_the_instance_says_why() {
+    let stage = Stage::set().await;
+    let gone = UseSecret { name: "HF_TOKEN".to_owned(), env: None, file: true };
+    let stopped = Status::Stopped { exit_code: None };
+    stage.site.instance_with("alice", "needy", &stopped, vec![gone]).await;
+    let path = "/api/v1/instances/needy/apps/3000/open";
+    let reply = stage.site.ask(&Method::POST, path, Some(&stage.alice), Some(&json!({}))).await;
+    let reply = reply.json();
+    let (host, path) = reply["url"].as_str().unwrap()["http://".len()..].split_once('/').unwrap();
+    let cookie = cookie(&stage.get(host, &format!("/{path}"), "").await);
+    let press = async |headers: &str| {
+        let request = format!(
+            "POST /.berth/act HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nOrigin: http://{host}\r\n\
+             Cookie: {cookie}\r\n{headers}Content-Length: 9\r\n\r\nact=start"
+        );
+        stage.raw(request.as_bytes()).await
+    };
+    let seen = press("").await;
+    assert!(seen.starts_with("HTTP/1.1 422") && seen.contains("application/json"), "{seen}");
+    assert!(seen.contains("The instance could not be started") && seen.contains("`HF_TOKEN`"), "{seen}");
+    // Without scripts it is a page.
+    let seen = press("Sec-Fetch-Mode: navigate\r\nAccept-Language: zh-CN\r\n").await;
+    assert!(seen.contains("<h1 id=\"title\" role=\"status\">实例未能启动</h1>"), "{seen}");
+    assert!(seen.contains("`HF_TOKEN`") && seen.contains("返回</a>"), "{seen}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_a_websocket_stays_a_request() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let app = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let seen = head(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await.unwrap();
+        seen
+    };
+    let request = format!(
+        "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\n\
+         HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\nOrigin: http://{host}\r\n{cookie}\r\n"
+    );
+    let (answer, seen) = tokio::join!(stage.raw(request.as_bytes()), app);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok"), "{answer}");
+    assert!(!seen.contains("h2c") && !seen.to_lowercase().contains("upgrade"), "{seen}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_ours_reaches_an_app_in_trailers() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Connection: close\r\nTransfer-Encoding: chunked\r\n\
+         Trailer: x-sum, x-forwarded-user, x-berth-user, authorization, cookie\r\n\r\n5\r\nhello\r\n0\r\n\
+         X-Sum: 7\r\nX-Forwarded-User: root\r\nX-Berth-User: root\r\nAuthorization: Bearer x\r\n{cookie}\r\n"
+    );
+    let expected = "5\r\nhello\r\n0\r\nx-sum: 7\r\n\r\n";
+    let app = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        head(&mut stream).await;
+        let mut body = vec![0; expected.len()];
+        stream.read_exact(&mut body).await.unwrap();
+        stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+        String::from_utf8_lossy(&body).into_owned()
+    };
+    let both = async { tokio::join!(stage.raw(request.as_bytes()), app) };
+    let (answer, body) = tokio::time::timeout(LIMIT, both).await.unwrap();
+    assert_eq!(body, expected);
+    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_leave_a_doubt_are_refused() {
     let stage = Stage::set().await;
     let (listener, port) = program().await;
@@ -149,6 +221,9 @@ async fn requests_that_leave_a_doubt_are_refused() {
         ),
         format!(
             "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n"
+        ),
+        format!(
+            "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Transfer-Encoding: chunked\r\n\r\n0\r\nA: b\n\n{smuggled}"
         ),
         format!("POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Content-Length: +4\r\n\r\nabcd"),
         format!(

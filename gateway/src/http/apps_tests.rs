@@ -384,6 +384,40 @@ async fn an_app_that_has_moved_to_another_port_is_found_there_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tabs_with_different_folders_neither_see_nor_end_each_others() {
+    let stage = Stage::set().await;
+    let host = stage.host("tensorboard");
+    let one = stage.entered_to("tensorboard", &json!({"folder": "/one"})).await;
+    let other = stage.entered_to("tensorboard", &json!({"folder": "/other"})).await;
+    let (listener, port) = program().await;
+    *stage.report.lock().unwrap() = Some(report(AppState::Ready, port.parse().ok()));
+    let asked = || std::mem::take(&mut *stage.acts.lock().unwrap());
+    for (cookie, folder) in [(&one, "/one"), (&other, "/other")] {
+        let app = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            head(&mut stream).await;
+            let answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(stage.get(&host, "/data", cookie), app);
+        assert!(answer.ends_with("ok"), "{answer}");
+        let looked = format!("Look tensorboard / Some({folder:?})");
+        assert_eq!(asked(), [looked], "what was seen of another folder is not believed");
+    }
+
+    *stage.report.lock().unwrap() = Some(report(AppState::Stopped, None));
+    let answer = stage.get(&host, "/data", &one).await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    assert_eq!(asked(), ["Look tensorboard / Some(\"/one\")"], "a poll ends nothing of another tab's");
+    stage.get(&host, "/", &format!("Accept: text/html\r\n{one}")).await;
+    assert_eq!(
+        asked(),
+        ["Look tensorboard / Some(\"/one\")", "Start tensorboard / Some(\"/one\")"],
+        "a page is meant"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_stream_both_ways_at_the_receivers_pace() {
     let stage = Stage::set().await;
     let (listener, port) = program().await;
@@ -505,7 +539,7 @@ async fn a_browser_speaks_http_2_and_the_app_need_not() {
         .header("cookie", "own=1")
         .header("cookie", cookie)
         .header("cookie", "other=2")
-        .header("origin", format!("https://{host}"))
+        .header("origin", format!("http://{host}"))
         .body(http_body_util::Full::new(bytes::Bytes::from_static(b"hello")))
         .unwrap();
     let app = async {

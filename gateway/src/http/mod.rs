@@ -5,6 +5,8 @@ mod apps;
 #[cfg(test)]
 mod apps_bad_tests;
 #[cfg(test)]
+mod apps_long_tests;
+#[cfg(test)]
 mod apps_tests;
 mod audit;
 #[cfg(test)]

@@ -87,7 +87,12 @@ impl Stage {
 
     /// The cookie of a browser that has opened an app.
     pub(super) async fn entered(&self, app: &str) -> String {
-        let url = self.opened(app, &json!({})).await;
+        self.entered_to(app, &json!({})).await
+    }
+
+    /// The same for a place in it.
+    pub(super) async fn entered_to(&self, app: &str, place: &Value) -> String {
+        let url = self.opened(app, place).await;
         let (_, path) = url.split_once("/.berth/").unwrap();
         let answer = self.get(&self.host(app), &format!("/.berth/{path}"), "").await;
         assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");

@@ -5,7 +5,12 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use envd_api::{control::InstanceSpec, save::SavedImage};
 use gateway_api::{
     GroupName, ImageId, InstanceId, InstanceName, JobId, Slug, Status, TokenName, UserName, WorkspaceName,
-    id::TokenId, image::Share, packages::Packages, secret::SecretRegistry, session::Role, token::Scope,
+    id::TokenId,
+    image::Share,
+    packages::Packages,
+    secret::{SecretRegistry, UseSecret},
+    session::Role,
+    token::Scope,
 };
 use http::Method;
 use serde_json::Value;
@@ -165,6 +170,17 @@ impl Site {
 
     /// Adds an instance that is in that state.
     pub(super) async fn instance(&self, owner: &str, name: &str, status: &Status) -> InstanceId {
+        self.instance_with(owner, name, status, Vec::new()).await
+    }
+
+    /// The same for one that uses secrets.
+    pub(super) async fn instance_with(
+        &self,
+        owner: &str,
+        name: &str,
+        status: &Status,
+        secrets: Vec<UseSecret>,
+    ) -> InstanceId {
         let owner = self.app.store.user_by_name(&owner.parse().unwrap()).await.unwrap().unwrap();
         let name: InstanceName = name.parse().unwrap();
         let id = InstanceId::new();
@@ -187,7 +203,7 @@ impl Site {
             code_dir: None,
             work_dir: None,
             task: false,
-            secrets: Vec::new(),
+            secrets,
         };
         let slug = name.slug();
         let new = NewInstance {

@@ -12,6 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::HeaderMap;
 use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
     upgrade::Upgraded,
@@ -107,6 +108,8 @@ pub(crate) struct RequestBody {
 /// A body and how long it may pause. Time counts only while somebody waits for it.
 struct Unread {
     body: Incoming,
+    /// What is done with the headers at its end.
+    tame: Option<fn(&mut HeaderMap)>,
     pause_limit: Duration,
     pause: Option<Pin<Box<Sleep>>>,
 }
@@ -118,7 +121,7 @@ pub(super) struct Leftover(Arc<Mutex<Option<Unread>>>);
 
 impl RequestBody {
     pub(super) fn new(body: Incoming, pause_limit: Duration, leftover: Option<Leftover>) -> Self {
-        Self { body: Some(Unread { body, pause_limit, pause: None }), leftover }
+        Self { body: Some(Unread { body, tame: None, pause_limit, pause: None }), leftover }
     }
 
     /// For somebody who is known, and whose program may take its time.
@@ -127,12 +130,24 @@ impl RequestBody {
             body.pause_limit = limit;
         }
     }
+
+    /// Trailers are headers too: what must not go on is taken out of them as well.
+    pub(crate) fn tame_trailers(&mut self, tame: fn(&mut HeaderMap)) {
+        if let Some(body) = &mut self.body {
+            body.tame = Some(tame);
+        }
+    }
 }
 
 impl Unread {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+        if let Poll::Ready(mut frame) = Pin::new(&mut self.body).poll_frame(context) {
             self.pause = None;
+            if let (Some(tame), Some(Ok(frame))) = (self.tame, &mut frame)
+                && let Some(trailers) = frame.trailers_mut()
+            {
+                tame(trailers);
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         let limit = self.pause_limit;

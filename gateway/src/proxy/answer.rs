@@ -2,6 +2,7 @@
 
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -9,8 +10,8 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::upstream::AppBody;
-use crate::auth::{live::Live, token::TokenHash};
+use super::{session::Visitor, upstream::AppBody};
+use crate::app::App;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -20,18 +21,18 @@ pub(crate) enum AnswerBody {
     App(Watched),
 }
 
-/// An app's body that breaks off when the key of its visitor ends.
+/// An app's body that breaks off when the key of its visitor ends. As long as it comes, its instance is in use.
 pub(crate) struct Watched {
     body: AppBody,
-    live: Live,
-    key: TokenHash,
+    app: Arc<App>,
+    visitor: Visitor,
     /// Made once there is something to wait for: most bodies come at once.
     ended: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Watched {
-    pub(super) fn new(body: AppBody, live: Live, key: TokenHash) -> Self {
-        Self { body, live, key, ended: None }
+    pub(super) fn new(body: AppBody, app: Arc<App>, visitor: Visitor) -> Self {
+        Self { body, app, visitor, ended: None }
     }
 }
 
@@ -50,10 +51,14 @@ impl Body for AnswerBody {
         if let Poll::Ready(frame) = Pin::new(&mut watched.body).poll_frame(context) {
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
-        let (live, key) = (&watched.live, watched.key);
+        let (app, visitor) = (&watched.app, &watched.visitor);
         let ended = watched.ended.get_or_insert_with(|| {
-            let connection = live.watch(key);
-            Box::pin(async move { connection.ended().await })
+            let connection = app.live.watch(visitor.key);
+            let used = app.agents.note_open(visitor.session.instance.id.clone());
+            Box::pin(async move {
+                connection.ended().await;
+                drop(used);
+            })
         });
         ended.as_mut().poll(context).map(|()| Some(Err("the visitor's session has ended".into())))
     }

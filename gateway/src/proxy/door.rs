@@ -3,6 +3,7 @@
 use std::{
     io,
     pin::{Pin, pin},
+    sync::Arc,
     time::Duration,
 };
 
@@ -49,6 +50,7 @@ impl Proxy {
             .filter(|_| request.version() == Version::HTTP_11);
         let (mut head, mut body) = request.into_parts();
         body.may_pause_for(PAUSE_LIMIT);
+        body.tame_trailers(headers::sanitize_request_trailers);
         let stripped = (addresses.by_path() && strips_prefix(visit.address.app))
             .then(|| visit.prefix.trim_end_matches('/'));
         let facts = Facts {
@@ -83,6 +85,7 @@ impl Proxy {
             &Bounds {
                 frame_ancestors: &self.frame_ancestors,
                 below: addresses.by_path().then_some(&*visit.prefix),
+                plain: self.app.config.dangerous_plain_http,
                 is_upgrade: switched,
             },
         );
@@ -100,7 +103,7 @@ impl Proxy {
             (_, None) => {
                 let (mut head, body) = response.into_parts();
                 head.extensions.clear();
-                let body = Watched::new(body, self.app.live.clone(), visitor.key);
+                let body = Watched::new(body, Arc::clone(&self.app), visitor.clone());
                 Ok(Ok(Response::from_parts(head, AnswerBody::App(body))))
             }
         }
@@ -140,6 +143,7 @@ impl Proxy {
             () = self.moment.notified() => {}
         }
         let open = self.app.live.watch(visitor.key);
+        let _used = agents.note_open(visitor.session.instance.id.clone());
         tokio::select! {
             answered = &mut sending => answered,
             () = open.ended() => Err(NoAnswer::Ended),

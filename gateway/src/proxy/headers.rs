@@ -90,6 +90,15 @@ pub(super) fn sanitize_upstream_request(headers: &mut HeaderMap, facts: &Facts<'
     Ok(())
 }
 
+/// Takes out of a request's trailers what an app believes of a request's head.
+pub(super) fn sanitize_request_trailers(trailers: &mut HeaderMap) {
+    let is_meddling = |name: &&HeaderName| is_ours(name) || is_needed(name) || HOP_BY_HOP.contains(name);
+    let meddling: Vec<HeaderName> = trailers.keys().filter(is_meddling).cloned().collect();
+    for name in meddling {
+        trailers.remove(name);
+    }
+}
+
 /// What an answer may be about.
 #[derive(Debug)]
 pub(super) struct Bounds<'a> {
@@ -97,6 +106,8 @@ pub(super) struct Bounds<'a> {
     pub(super) frame_ancestors: &'a HeaderValue,
     /// Where the app's own part begins, if several apps share the origin.
     pub(super) below: Option<&'a str>,
+    /// There is no TLS, nor a browser on this very machine: what is marked as secure would be lost.
+    pub(super) plain: bool,
     pub(super) is_upgrade: bool,
 }
 
@@ -121,10 +132,11 @@ pub(super) fn sanitize_upstream_response(headers: &mut HeaderMap, bounds: &Bound
         headers.insert(SERVICE_WORKER_ALLOWED, below);
     }
     if headers.contains_key(header::SET_COOKIE) {
+        let in_frames = bounds.below.is_none() && !bounds.plain;
         let cookies: Vec<HeaderValue> = headers
             .get_all(header::SET_COOKIE)
             .iter()
-            .filter_map(|value| own_cookie(value, bounds.below.is_some()))
+            .filter_map(|value| own_cookie(value, in_frames))
             .collect();
         headers.remove(header::SET_COOKIE);
         for cookie in cookies {
@@ -139,10 +151,13 @@ pub(super) fn sanitize_upstream_response(headers: &mut HeaderMap, bounds: &Bound
     }
 }
 
-/// The protocol that a request wants to change to.
+/// The protocol that a request wants to change to. Only that of WebSockets: behind another, such as `h2c`, there are
+/// requests again, which nobody here would look at.
 pub(super) fn upgrade_of(headers: &HeaderMap) -> Option<&HeaderValue> {
     let asked = headers.get_all(header::CONNECTION).iter().any(|value| names(value, "upgrade"));
-    headers.get(header::UPGRADE).filter(|_| asked)
+    headers
+        .get(header::UPGRADE)
+        .filter(|protocol| asked && protocol.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
 /// The values of one of our cookies in a request.
@@ -259,7 +274,7 @@ fn only_ours_says_who_frames(headers: &mut HeaderMap) {
 ///
 /// At a host of its own, an app in the console's frame is another site than the console, where browsers keep no cookie
 /// unless it says so. It is then kept apart for each site that frames, so that saying so lets nobody else use it.
-fn own_cookie(value: &HeaderValue, by_path: bool) -> Option<HeaderValue> {
+fn own_cookie(value: &HeaderValue, in_frames: bool) -> Option<HeaderValue> {
     let mut parts = value.as_bytes().split(|&byte| byte == b';');
     let pair = parts.next().unwrap_or_default();
     let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
@@ -267,7 +282,7 @@ fn own_cookie(value: &HeaderValue, by_path: bool) -> Option<HeaderValue> {
         return None;
     }
     let replaced: &[&str] =
-        if by_path { &["domain"] } else { &["domain", "secure", "samesite", "partitioned"] };
+        if in_frames { &["domain", "secure", "samesite", "partitioned"] } else { &["domain"] };
     let is_kept = |part: &&[u8]| {
         let name = part.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
         !replaced.iter().any(|attribute| name.eq_ignore_ascii_case(attribute.as_bytes()))
@@ -277,7 +292,7 @@ fn own_cookie(value: &HeaderValue, by_path: bool) -> Option<HeaderValue> {
         own.push(b';');
         own.extend_from_slice(part);
     }
-    if !by_path {
+    if in_frames {
         own.extend_from_slice(b"; Secure; SameSite=None; Partitioned");
     }
     HeaderValue::from_bytes(&own).ok()

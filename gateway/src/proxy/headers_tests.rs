@@ -155,7 +155,7 @@ fn an_answer_stays_within_its_origin() {
     ]);
     sanitize_upstream_response(
         &mut headers,
-        &Bounds { frame_ancestors: &policy, below: None, is_upgrade: false },
+        &Bounds { frame_ancestors: &policy, below: None, plain: false, is_upgrade: false },
     );
     assert_eq!(
         lines(&headers),
@@ -171,13 +171,30 @@ fn an_answer_stays_within_its_origin() {
     );
 }
 
+/// Without TLS browsers keep nothing that is marked as secure, and without that mark nothing for other sites' frames.
+#[test]
+fn where_there_is_no_tls_cookies_are_what_the_app_made_them() {
+    let policy = HeaderValue::from_static("frame-ancestors 'self'");
+    let mut headers = map(&[
+        ("set-cookie", "a=1; Path=/; Domain=example.org; HttpOnly"),
+        ("set-cookie", "b=2; SameSite=Strict"),
+        ("set-cookie", "berth-app=stolen"),
+    ]);
+    sanitize_upstream_response(
+        &mut headers,
+        &Bounds { frame_ancestors: &policy, below: None, plain: true, is_upgrade: false },
+    );
+    headers.remove("content-security-policy");
+    assert_eq!(lines(&headers), ["set-cookie: a=1; Path=/; HttpOnly", "set-cookie: b=2; SameSite=Strict"]);
+}
+
 /// Of several apps at one origin none gets a service worker that sees the others' requests.
 #[test]
 fn a_service_worker_reaches_no_further_than_its_app() {
     let policy = HeaderValue::from_static("frame-ancestors 'self'");
     let allowed = |below| {
         let mut headers = map(&[("service-worker-allowed", "/")]);
-        let bounds = Bounds { frame_ancestors: &policy, below, is_upgrade: false };
+        let bounds = Bounds { frame_ancestors: &policy, below, plain: false, is_upgrade: false };
         sanitize_upstream_response(&mut headers, &bounds);
         headers["service-worker-allowed"].clone()
     };

@@ -197,7 +197,7 @@ impl Proxy {
         visit.speak(visitor.session.language);
         let is_upgrade =
             request.version() == Version::HTTP_11 && headers::upgrade_of(request.headers()).is_some();
-        if !session::may_ask(request.method(), request.headers(), is_upgrade) {
+        if !session::may_ask(request.method(), request.headers(), is_upgrade, addresses.is_secure()) {
             return Ok(self.say(visit, &View::cross_site(visit.language)));
         }
         match &visit.uri.path()[visit.skip..] {
@@ -218,7 +218,7 @@ impl Proxy {
         addresses: &Addresses,
         request: Request<RequestBody>,
     ) -> Result<Answer, Error> {
-        let port = match self.port(visit.language, visitor).await? {
+        let port = match self.port(visit, visitor).await? {
             Ok(port) => port,
             Err(view) => return Ok(self.say(visit, &view)),
         };
@@ -246,9 +246,10 @@ impl Proxy {
 
     /// A page of ours, or a line for a program.
     fn say(&self, visit: &Visit, view: &View) -> Answer {
-        if !visit.wants_page {
-            return answer::text(view.line());
-        }
+        if visit.wants_page { self.page(visit, view) } else { answer::text(view.line()) }
+    }
+
+    fn page(&self, visit: &Visit, view: &View) -> Answer {
         let consoles = self.app.addresses().map(Addresses::consoles).unwrap_or_default();
         let called = visit.address.label();
         let place = Place { called: &called, prefix: &visit.prefix, consoles: &consoles };

@@ -66,7 +66,9 @@ impl Proxy {
 
     /// What the page says now, for the page itself.
     pub(super) async fn status(&self, visit: &Visit, visitor: &Visitor) -> Result<Answer, Error> {
-        Ok(json(&self.view(visit.language, visitor).await?))
+        // That there is something to say is not a failure of the question.
+        let view = self.view(visit.language, visitor).await?;
+        Ok(json(&View { code: StatusCode::OK, ..view }))
     }
 
     /// The button of a page.
@@ -99,8 +101,14 @@ impl Proxy {
                     tracing::info!(%error, "an app could not be changed");
                 }
             }
-        } else if act == AppAct::Start {
-            self.start_instance(visit, visitor).await?;
+        } else if act == AppAct::Start
+            && let Err(error) = self.start_instance(visit, visitor).await
+        {
+            let view = View::not_started(visit.language, &error, visit.prefix.to_string());
+            if view.code.is_server_error() {
+                tracing::error!(error = crate::error::chain(&error), "an instance could not be started");
+            }
+            return Ok(if is_visit { self.page(visit, &view) } else { json(&view) });
         }
         self.sessions.forget(&visitor.key);
         Ok(if is_visit {
@@ -141,6 +149,7 @@ fn is_framed_elsewhere(headers: &HeaderMap) -> bool {
 fn json(view: &View) -> Answer {
     let text = serde_json::to_vec(view).unwrap_or_default();
     let mut response = answer::text(Response::new(Bytes::from(text)));
+    *response.status_mut() = view.code;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

@@ -16,6 +16,8 @@ use gateway_api::{
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 
+use crate::error::Error;
+
 const TEMPLATE: &str = include_str!("pages/page.html");
 
 /// What a page says.
@@ -291,6 +293,24 @@ impl View {
             poll: true,
             act,
             ..Self::new(StatusCode::SERVICE_UNAVAILABLE, title, text)
+        }
+    }
+
+    /// Why the button did not start the instance.
+    pub(super) fn not_started(language: Language, error: &Error, back: String) -> Self {
+        let problem = error.problem();
+        let say = |text: String| match language {
+            Language::English => sentence(&text),
+            Language::Chinese => text + "。",
+        };
+        Self {
+            hint: language.hint(&problem).map(say).unwrap_or_default(),
+            link: Some((back, language.pick("Back", "返回"))),
+            ..Self::new(
+                error.status(),
+                language.pick("The instance could not be started", "实例未能启动"),
+                say(language.problem(&problem)),
+            )
         }
     }
 

@@ -127,10 +127,10 @@ fn cookie_name(addresses: &Addresses, plain: bool) -> &'static str {
 /// Whether a request that carries the cookie was made by a page of the app itself, or is a mere visit.
 ///
 /// Apps of one site are below one domain, so the cookie comes along when a page of one asks another.
-pub(super) fn may_ask(method: &Method, headers: &HeaderMap, is_upgrade: bool) -> bool {
+pub(super) fn may_ask(method: &Method, headers: &HeaderMap, is_upgrade: bool, secure: bool) -> bool {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let own = text(header::ORIGIN).map(|origin| {
-        let authority = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+        let authority = origin.strip_prefix(if secure { "https://" } else { "http://" });
         authority.is_some() && authority == text(header::HOST)
     });
     if is_upgrade {
@@ -153,7 +153,7 @@ mod tests {
         let mut headers: HeaderMap =
             pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
         headers.insert(header::HOST, "lab--a--b.localhost:8080".parse().unwrap());
-        may_ask(method, &headers, is_upgrade)
+        may_ask(method, &headers, is_upgrade, false)
     }
 
     #[test]
@@ -163,6 +163,7 @@ mod tests {
             "http://lab--x--y.localhost:8080",
             "http://localhost:8080",
             "http://lab--a--b.localhost",
+            "https://lab--a--b.localhost:8080",
             "null",
             "",
             "http://lab--a--b.localhost:8080.evil.example",

@@ -15,7 +15,7 @@ use gateway_api::{
     words::Language,
 };
 
-use super::{Proxy, page::View, session::Visitor, upstream::NoAnswer};
+use super::{Proxy, Visit, page::View, session::Visitor, upstream::NoAnswer};
 use crate::{auth::policy, error::Error};
 
 /// How long the port of an app is believed.
@@ -24,59 +24,66 @@ const KNOWN_MAX: usize = 10_000;
 
 /// The ports of apps that answered a moment ago.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<HashMap<(InstanceId, AppName), (u16, Instant)>>);
+pub(super) struct Known(Mutex<HashMap<(InstanceId, AppName), Answered>>);
+
+#[derive(Debug)]
+struct Answered {
+    port: u16,
+    /// The folder that it shows, as whoever looked wanted it.
+    shows: Option<String>,
+    at: Instant,
+}
 
 impl Known {
     /// The port, if it is worth trying. Of those who ask when it has become old, one is sent to look again.
-    fn port(&self, of: &(InstanceId, AppName)) -> Option<u16> {
+    fn port(&self, of: &(InstanceId, AppName), shows: Option<&str>) -> Option<u16> {
         let mut known = self.lock();
-        let (port, at) = known.get_mut(of)?;
-        if at.elapsed() < BELIEVED_FOR {
-            return Some(*port);
+        let answered = known.get_mut(of).filter(|answered| answered.shows.as_deref() == shows)?;
+        if answered.at.elapsed() < BELIEVED_FOR {
+            return Some(answered.port);
         }
-        *at = Instant::now();
+        answered.at = Instant::now();
         None
     }
 
-    fn note(&self, of: (InstanceId, AppName), port: u16) {
+    fn note(&self, of: (InstanceId, AppName), shows: Option<&str>, port: u16) {
         let mut known = self.lock();
         if known.len() >= KNOWN_MAX {
             known.clear();
         }
-        known.insert(of, (port, Instant::now()));
+        known.insert(of, Answered { port, shows: shows.map(str::to_owned), at: Instant::now() });
     }
 
     pub(super) fn forget(&self, of: &(InstanceId, AppName)) {
         self.lock().remove(of);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(InstanceId, AppName), (u16, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(InstanceId, AppName), Answered>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Proxy {
-    /// The port to send a request to. An app that is stopped is started: that is what a visit means.
-    pub(super) async fn port(
-        &self,
-        language: Language,
-        visitor: &Visitor,
-    ) -> Result<Result<u16, View>, Error> {
+    /// The port to send a request to. An app that is stopped is started: that is what a visit means. But of two tabs
+    /// that show different folders the one would end the other's with every poll, so there only a page does it.
+    pub(super) async fn port(&self, visit: &Visit, visitor: &Visitor) -> Result<Result<u16, View>, Error> {
         let instance = &visitor.session.instance;
         if !matches!(instance.status, Status::Running { .. }) {
-            return Ok(Err(self.of_instance(language, visitor)));
+            return Ok(Err(self.of_instance(visit.language, visitor)));
         }
         let app = visitor.session.app;
         if let AppName::Port(port) = app {
             return Ok(Ok(port.get()));
         }
         let key = (instance.id.clone(), app);
-        if let Some(port) = self.known.port(&key) {
+        let shows = shows(visitor);
+        if let Some(port) = self.known.port(&key, shows) {
             return Ok(Ok(port));
         }
-        Ok(match Box::pin(self.look(language, visitor, true)).await? {
+        let start = visit.wants_page || shows.is_none();
+        Ok(match Box::pin(self.look(visit.language, visitor, start)).await? {
             Ok(port) => {
-                self.known.note(key, port);
+                self.known.note(key, shows, port);
                 Ok(port)
             }
             Err(view) => {
@@ -99,7 +106,7 @@ impl Proxy {
         }
         let now = self.look(language, visitor, false).await?.ok().filter(|&now| now != port);
         if let Some(now) = now {
-            self.known.note((visitor.session.instance.id.clone(), app), now);
+            self.known.note((visitor.session.instance.id.clone(), app), shows(visitor), now);
         }
         Ok(now)
     }
@@ -165,4 +172,9 @@ impl Proxy {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The folder that an app is to show, for one that is another with another folder.
+fn shows(visitor: &Visitor) -> Option<&str> {
+    visitor.session.folder.as_deref().filter(|_| visitor.session.app == AppName::Tensorboard)
 }
