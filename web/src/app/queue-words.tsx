@@ -82,19 +82,21 @@ function Place({ position, work }: { position: number; work?: Waiting }) {
 /** A place in the line: which (unless `bare`), why, until when, and what would start now. */
 export function QueueWords({ place, work, bare }: Props) {
   const { t, i18n } = useTranslation('jobs')
+  // What is only thought of is told on a tinted ground, where dimmed text is too faint.
+  const tone = work && 'dimmed'
   return (
     <Stack gap={2} maw={420}>
       {!bare && <Place position={place.position} work={work} />}
-      <Text size="xs" c="dimmed" className="breakable">
+      <Text size="xs" c={tone} className="breakable">
         {reasonText(place.reason, place.params, t)}
       </Text>
       {place.starts_by && (
-        <Text size="xs" c="dimmed">
+        <Text size="xs" c={tone}>
           {t('queue.starts_by', { at: formatExact(new Date(place.starts_by), i18n.language) })}
         </Text>
       )}
       {typeof place.starts_now_with_gpus === 'number' && (
-        <Text size="xs" c="dimmed">
+        <Text size="xs" c={tone}>
           {t('queue.starts_now', { count: place.starts_now_with_gpus })}{' '}
           {work && (
             <Anchor

@@ -40,7 +40,7 @@ export function UsageSection() {
           />
           <SegmentedControl
             aria-label={t('usage.time')}
-            data={DAYS.map((value) => ({ value, label: t('audit.days', { count: Number(value) }) }))}
+            data={DAYS.map((value) => ({ value, label: t('usage.days', { count: Number(value) }) }))}
             value={days}
             onChange={(value) => set({ days: value })}
           />

@@ -25,12 +25,13 @@ const ICONS = {
   stop: IconStop,
   restart: IconRestart,
   save: IconSave,
+  clone: IconClone,
   delete: IconTrash,
 } as const
 
 type Shown = keyof typeof ICONS
 
-const ORDER: readonly Shown[] = ['terminal', 'start', 'stop', 'restart', 'save', 'delete']
+const ORDER: readonly Shown[] = ['terminal', 'start', 'stop', 'restart', 'save', 'clone', 'delete']
 const FOR_OVERSEERS: readonly Shown[] = ['stop', 'delete']
 const ENDINGS: readonly Ending[] = ['stop', 'restart', 'delete']
 
@@ -58,6 +59,7 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
   const press = (action: Shown) => {
     if (action === 'terminal') void navigate({ to: paths.instance(instance, 'terminal') })
     else if (action === 'save') setSaving('open')
+    else if (action === 'clone') void navigate({ to: paths.cloneOf(instance.id) })
     else if (action === 'start') start()
     else setAsked(action)
   }
@@ -80,21 +82,14 @@ export function InstanceActions({ instance, compact, overseer, onDeleted }: Prop
           key={action}
           label={t(`action.${action}`)}
           icon={ICONS[action]}
-          reason={reason(action)}
+          // Its owner may make the like of it however it is.
+          reason={action === 'clone' ? undefined : reason(action)}
           busy={action === 'start' ? starting : isPending && variables === action}
           compact={compact}
           danger={action === 'delete'}
           onClick={() => press(action)}
         />
       ))}
-      {!overseer && (
-        <ActionButton
-          label={t('spec.clone')}
-          icon={IconClone}
-          compact={compact}
-          onClick={() => void navigate({ to: paths.cloneOf(instance.id) })}
-        />
-      )}
       {question}
       {saving !== null && (
         <Suspense fallback={null}>

@@ -25,7 +25,7 @@ export function SpecTab({ instance }: { instance: Instance }) {
         <CopyField block text={text} label={t('spec.copy')} />
         <Group gap="xs">
           <Button component={Link} to={paths.cloneOf(instance.id)} leftSection={<IconClone size={18} />}>
-            {t('spec.clone')}
+            {t('action.clone')}
           </Button>
           <Button
             variant="default"
