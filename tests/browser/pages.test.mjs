@@ -154,6 +154,8 @@ for (const [language, scheme] of [
       }
       await signIn(page)
       await page.locator('h1').waitFor()
+      // Those of the language before this one.
+      await ask(page, 'PUT', '/rules', { english: '', chinese: '' })
       const { password } = await ask(page, 'POST', '/users', { name: `first-${scheme}` })
       await page.goto(`${site.url}${INSTANCE}`)
       await page.getByRole('button', { name: /^(Save image|保存镜像)$/ }).click()
