@@ -6,12 +6,12 @@ import { useTranslation } from 'react-i18next'
 
 import { showDone, showTrouble, Trouble } from '../../app/trouble'
 import { useWhyNotJob } from '../../app/why-not'
-import { changeJob, deleteJob, refetchJobs, stopJob } from '../../api/jobs'
+import { changeJob, deleteJob, refetchJobs, rerunJob, stopJob } from '../../api/jobs'
 import type { Job } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { Dialog } from '../../ui/dialog'
-import { IconClock, IconClone, IconStop, IconTrash } from '../../ui/icons'
+import { IconClock, IconClone, IconRestart, IconStop, IconTrash } from '../../ui/icons'
 import { SubmitButton } from '../../ui/submit-button'
 import { paths } from '../../util/path-builder'
 
@@ -27,7 +27,7 @@ export function JobActions({ job, compact, onDeleted }: Props) {
   const navigate = useNavigate()
   const [asked, setAsked] = useState<'stop' | 'delete' | 'change' | null>(null)
   const close = () => setAsked(null)
-  const { stop, remove } = useActs(job, close, onDeleted)
+  const { stop, remove, rerun } = useActs(job, close, onDeleted)
   const reason = useWhyNotJob(job)
   return (
     <Group gap={compact ? 2 : 'xs'} wrap={compact ? 'nowrap' : 'wrap'}>
@@ -37,6 +37,14 @@ export function JobActions({ job, compact, onDeleted }: Props) {
         icon={IconClone}
         reason={reason('rerun')}
         onClick={() => void navigate({ to: paths.cloneOfJob(job.id) })}
+      />
+      <ActionButton
+        compact={compact}
+        label={t('action.rerun')}
+        icon={IconRestart}
+        reason={reason('rerun')}
+        busy={rerun.isPending}
+        onClick={() => rerun.mutate()}
       />
       <ActionButton
         compact={compact}
@@ -92,6 +100,7 @@ export function JobActions({ job, compact, onDeleted }: Props) {
 function useActs(job: Job, close: () => void, onDeleted?: () => void) {
   const { t } = useTranslation('jobs')
   const cache = useQueryClient()
+  const navigate = useNavigate()
   const after = {
     onError: showTrouble,
     onSettled: () => {
@@ -108,7 +117,15 @@ function useActs(job: Job, close: () => void, onDeleted?: () => void) {
     },
     ...after,
   })
-  return { stop, remove }
+  const rerun = useMutation({
+    mutationFn: () => rerunJob(job.id),
+    onSuccess: (again) => {
+      showDone(t('rerun.done', { name: again.name }))
+      return navigate({ to: paths.job(again) })
+    },
+    ...after,
+  })
+  return { stop, remove, rerun }
 }
 
 const HOUR = 3_600
