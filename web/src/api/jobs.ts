@@ -83,6 +83,11 @@ export async function stopJob(id: string): Promise<Job> {
   return dataOf(await api.POST('/api/v1/jobs/{name}/stop', at(id)))
 }
 
+/** The same file once more, as a job with the next free name. */
+export async function rerunJob(id: string): Promise<Job> {
+  return dataOf(await api.POST('/api/v1/jobs/{name}/rerun', { ...at(id), body: {} }))
+}
+
 export async function deleteJob(id: string): Promise<Job> {
   return dataOf(await api.DELETE('/api/v1/jobs/{name}', at(id)))
 }

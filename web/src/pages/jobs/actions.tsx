@@ -7,13 +7,13 @@ import { useTranslation } from 'react-i18next'
 import { useClusters } from '../../app/place-select'
 import { showDone, showTrouble, Trouble } from '../../app/trouble'
 import { useWhyNotJob } from '../../app/why-not'
-import { changeJob, deleteJob, refetchJobs, stopJob } from '../../api/jobs'
+import { changeJob, deleteJob, refetchJobs, rerunJob, stopJob } from '../../api/jobs'
 import { meQuery } from '../../api/session'
 import type { Job } from '../../api/types'
 import { ActionButton } from '../../ui/action-button'
 import { ConfirmDialog } from '../../ui/confirm-dialog'
 import { Dialog } from '../../ui/dialog'
-import { IconChart, IconClock, IconClone, IconStop, IconTrash } from '../../ui/icons'
+import { IconChart, IconClock, IconClone, IconRestart, IconStop, IconTrash } from '../../ui/icons'
 import { ShowAs } from '../../ui/show-as'
 import { SubmitButton } from '../../ui/submit-button'
 import { apiRequest, limitJobCommand } from '../../util/cli-command'
@@ -37,7 +37,7 @@ export function JobActions({ job, compact, onDeleted }: Props) {
   const navigate = useNavigate()
   const [asked, setAsked] = useState<'stop' | 'delete' | 'change' | null>(null)
   const close = () => setAsked(null)
-  const { stop, remove } = useActs(job, close, onDeleted)
+  const { stop, remove, rerun } = useActs(job, close, onDeleted)
   const reason = useWhyNotJob(job)
   return (
     <Group gap={compact ? 2 : 'xs'} wrap={compact ? 'nowrap' : 'wrap'}>
@@ -47,6 +47,14 @@ export function JobActions({ job, compact, onDeleted }: Props) {
         icon={IconClone}
         reason={reason('rerun')}
         onClick={() => void navigate({ to: paths.cloneOfJob(job.id) })}
+      />
+      <ActionButton
+        compact={compact}
+        label={t('action.rerun')}
+        icon={IconRestart}
+        reason={reason('rerun')}
+        busy={rerun.isPending}
+        onClick={() => rerun.mutate()}
       />
       <ActionButton
         compact={compact}
@@ -124,6 +132,7 @@ function Board({ job }: { job: Job }) {
 function useActs(job: Job, close: () => void, onDeleted?: () => void) {
   const { t } = useTranslation('jobs')
   const cache = useQueryClient()
+  const navigate = useNavigate()
   const after = {
     onError: showTrouble,
     onSettled: () => {
@@ -140,7 +149,15 @@ function useActs(job: Job, close: () => void, onDeleted?: () => void) {
     },
     ...after,
   })
-  return { stop, remove }
+  const rerun = useMutation({
+    mutationFn: () => rerunJob(job.id),
+    onSuccess: (again) => {
+      showDone(t('rerun.done', { name: again.name }))
+      return navigate({ to: paths.job(again) })
+    },
+    ...after,
+  })
+  return { stop, remove, rerun }
 }
 
 function ChangeForm({ job, onClose }: { job: Job; onClose: () => void }) {

@@ -228,6 +228,7 @@ function StartTask({ instance, gpus }: { instance: Instance; gpus?: number }) {
 function Terms({ job }: { job: Job }) {
   const { t, i18n } = useTranslation(['jobs', 'instances'])
   const facts: Fact[] = [
+    ...(job.description ? [[t('new.description'), job.description] as const] : []),
     [t('column.user'), job.user],
     [t('column.submitted'), <TimeAgo key="at" at={job.created_at} />],
     [t('column.cluster'), job.cluster || t('not_yet')],
