@@ -223,6 +223,10 @@ fn add_role(roles: &mut Vec<Role>, role: Role, at: &Field<'_>) {
         at.error(Code::Twice, [("value", role.name), ("of", "role".to_owned())]);
         return;
     }
+    if let Some(other) = roles.iter().find(|there| in_task_names(&there.name) == in_task_names(&role.name)) {
+        at.error(Code::Alike, [("value", other.name.clone()), ("other", role.name)]);
+        return;
+    }
     roles.push(role);
     let tasks: u64 = roles.iter().map(|role| u64::from(role.tasks)).sum();
     if roles.len() == MOST_ROLES + 1 {
@@ -230,6 +234,12 @@ fn add_role(roles: &mut Vec<Role>, role: Role, at: &Field<'_>) {
     } else if tasks > u64::from(MOST_TASKS) {
         at.error(Code::TooMany, [("limit", MOST_TASKS.to_string()), ("of", "task".to_owned())]);
     }
+}
+
+/// A role's name as it stands in those of its tasks, which are names of hosts.
+fn in_task_names(role: &str) -> String {
+    let words: Vec<_> = role.split('_').filter(|word| !word.is_empty()).collect();
+    words.join("-").to_ascii_lowercase()
 }
 
 /// Shared memory is part of the memory.

@@ -37,6 +37,7 @@ pub(crate) struct Field<'a> {
     context: &'a Context<'a>,
     pub(crate) pointer: String,
     key: String,
+    place: Place,
     pub(crate) node: &'a Node,
 }
 
@@ -135,7 +136,13 @@ impl<'a> Fields<'a> {
     }
 
     fn field(&self, key: &str, node: &'a Node) -> Field<'a> {
-        Field { context: self.context, pointer: self.pointer_to(key), key: key.to_owned(), node }
+        Field {
+            context: self.context,
+            pointer: self.pointer_to(key),
+            key: key.to_owned(),
+            place: node.place,
+            node,
+        }
     }
 
     fn pointer_to(&self, key: &str) -> String {
@@ -147,11 +154,16 @@ impl<'a> Fields<'a> {
 
 impl<'a> Field<'a> {
     pub(crate) fn error<const N: usize>(&self, code: Code, params: [(&str, String); N]) {
-        self.context.notes.add(Level::Error, code, Some(self.node.place), &self.pointer, params);
+        self.context.notes.add(Level::Error, code, Some(self.place), &self.pointer, params);
     }
 
     pub(crate) fn warn<const N: usize>(&self, code: Code, params: [(&str, String); N]) {
-        self.context.notes.add(Level::Warning, code, Some(self.node.place), &self.pointer, params);
+        self.context.notes.add(Level::Warning, code, Some(self.place), &self.pointer, params);
+    }
+
+    /// The same where its key stands: what is said then is about the name.
+    pub(crate) fn at(&self, key: &Key) -> Self {
+        Self { place: key.place, ..self.clone() }
     }
 
     pub(crate) fn keep(&self) {
@@ -282,6 +294,7 @@ impl<'a> Field<'a> {
             context: self.context,
             pointer: format!("{}/{at}", self.pointer),
             key: self.key.clone(),
+            place: node.place,
             node,
         };
         Some(items.iter().enumerate().map(item).collect())

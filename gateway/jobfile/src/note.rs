@@ -37,6 +37,8 @@ pub enum Code {
     BadName,
     /// Two `of` are named `value`.
     Twice,
+    /// The roles `value` and `other` differ in case or underscores only, and their tasks would be called the same.
+    Alike,
     /// The path `value` lies in HDFS.
     Hdfs,
     /// `value` is not an absolute path without `..`.
@@ -66,7 +68,7 @@ pub enum Code {
     /// `field` is not known here and was kept; `nearest` may be what was meant.
     UnknownKey,
     /// `field` has no effect here; `why` is one of `always_so`, `not_here`, and what there is
-    /// instead: `registry_login`, `storages`, `code`, `tensorboard`.
+    /// instead: `registry_login`, `storages`, `code`, `tensorboard`, `one_gpu_model`.
     Ignored,
     /// `value` is given twice; the last one counts.
     Repeated,
@@ -162,7 +164,7 @@ fn kind_in_english(word: &str) -> &str {
 // === impl Code ===
 
 impl Code {
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::FileTooLarge,
         Self::NotUtf8,
         Self::NothingInIt,
@@ -177,6 +179,7 @@ impl Code {
         Self::OutOfRange,
         Self::BadName,
         Self::Twice,
+        Self::Alike,
         Self::Hdfs,
         Self::BadPath,
         Self::OutsideStorage,
@@ -250,6 +253,9 @@ impl Note {
             },
             Code::BadName => format!("`{value}` cannot be the name of a {of}"),
             Code::Twice => format!("two of the {of}s are named `{value}`"),
+            Code::Alike => {
+                format!("tasks of the roles `{value}` and `{}` would be called the same", self.param("other"))
+            }
             Code::Hdfs => format!("`{value}` lies in HDFS, which is not to be had here"),
             Code::BadPath => format!("`{value}` is not a path that can be used"),
             Code::OutsideStorage => format!("`{value}` lies in none of the storages of this site"),
@@ -300,6 +306,7 @@ impl Note {
             Code::Blank | Code::WrongType | Code::OutOfRange => format!("write `{example}`"),
             Code::BadName => format!("use {}, such as `{example}`", self.param("rule")),
             Code::Twice => "give each a name of its own".to_owned(),
+            Code::Alike => "give them names that differ in more than case and underscores".to_owned(),
             Code::Hdfs => {
                 format!("copy the files below `/userhome` and write that path, such as `{example}`")
             }
@@ -337,6 +344,7 @@ impl Note {
                 }
                 "code" => "get the code in the command (`git clone`), or put it below `/userhome`".to_owned(),
                 "tensorboard" => "run `berth tensorboard FOLDER`".to_owned(),
+                "one_gpu_model" => "all tasks of a job get the model that its first role names".to_owned(),
                 _ => return None,
             },
             Code::Reserved => "give it another name".to_owned(),

@@ -182,7 +182,7 @@ pub struct RegistryLogin {
 pub struct Site {
     /// Absolute paths and the storage that each stands for, also those that only old files know.
     pub storages: Option<Vec<StoragePath>>,
-    /// Registries of old files, and those that have their images now.
+    /// Registries of old files, or what is below a path in one, and where their images are now.
     pub registries: BTreeMap<String, String>,
     /// The shares that may be named.
     pub shares: Option<Vec<String>>,
@@ -191,6 +191,9 @@ pub struct Site {
     pub clusters: Option<Vec<String>>,
     /// What comes with a graphics processor where a file asks for nothing else; a task without one gets it once.
     pub with_each_gpu: Accompaniment,
+    /// The most of it that a task gets, however many it has; `None` as long as no machine is known.
+    #[serde(default)]
+    pub with_gpus_most: Option<Accompaniment>,
 }
 
 /// Processors and memory that a dialect without such fields gets.
@@ -319,17 +322,32 @@ impl Default for Site {
             shares: None,
             clusters: None,
             with_each_gpu: Accompaniment { cpus: 4.0, memory_mib: 16 << 10 },
+            with_gpus_most: None,
         }
     }
 }
 
 impl Site {
-    /// `image` with the registry that has it now.
+    /// `image` where it is now, by the longest that fits.
     pub(crate) fn image(&self, image: &str) -> String {
-        let moved = image
-            .split_once('/')
-            .and_then(|(registry, rest)| self.registries.get(registry).map(|now| format!("{now}/{rest}")));
-        moved.unwrap_or_else(|| image.to_owned())
+        let below = |old: &str| image.strip_prefix(old)?.strip_prefix('/');
+        let fits = self.registries.iter().filter_map(|(old, now)| Some((old.len(), now, below(old)?)));
+        let longest = fits.max_by_key(|(length, ..)| *length);
+        longest.map_or_else(|| image.to_owned(), |(_, now, rest)| format!("{now}/{rest}"))
+    }
+
+    /// What comes with so many graphics processors; a task without one gets it once.
+    pub(crate) fn with_gpus(&self, gpus: u32) -> Accompaniment {
+        let (each, times) = (self.with_each_gpu, gpus.max(1));
+        let all = Accompaniment {
+            cpus: each.cpus * f64::from(times),
+            memory_mib: each.memory_mib.saturating_mul(times.into()),
+        };
+        // Nobody asked for it, so nobody is refused for it on a small machine.
+        self.with_gpus_most.map_or(all, |most| Accompaniment {
+            cpus: all.cpus.min(most.cpus),
+            memory_mib: all.memory_mib.min(most.memory_mib),
+        })
     }
 
     /// What an absolute path stands for: the longest that fits.

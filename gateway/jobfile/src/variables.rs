@@ -221,6 +221,11 @@ impl Job<'_> {
         self.about_roles(&mut all);
         self.about_tasks(&mut all);
         self.about_me(&mut all);
+        // Folders may be a task's own: `…/$PAI_TASK_INDEX`.
+        for name in ["PAI_OUTPUT_DIR", "PAI_DATA_DIR"] {
+            let folder = all.0.get(name).map(|folder| expand(folder, &all.0));
+            all.set(name, &folder.unwrap_or_default());
+        }
         all.0
     }
 

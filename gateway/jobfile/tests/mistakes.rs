@@ -157,6 +157,10 @@ fn openpai_v1() {
     top("\"extras\": [1]", Code::WrongType, "/extras");
     let more = "\"true\"}, {\"name\": \"main\", \"command\": \"true\"";
     check("\"true\"", more, Code::Twice, "/taskRoles/1", 10);
+    for alike in ["Main", "main_", "_MAIN"] {
+        let more = format!("\"true\"}}, {{\"name\": \"{alike}\", \"command\": \"true\"");
+        check("\"true\"", &more, Code::Alike, "/taskRoles/1", 10);
+    }
     let none = errors("{\"jobName\": \"train\", \"image\": \"ubuntu:22.04\", \"taskRoles\": []}");
     assert_eq!(
         none.iter().map(|note| (note.code, note.pointer.as_str())).collect::<Vec<_>>(),
@@ -170,8 +174,21 @@ fn openpai_v2() {
     check("protocolVersion: 2", "protocolVersion: 3", Code::UnknownValue, "/protocolVersion", 1);
     check("type: job", "type: task", Code::UnknownValue, "/type", 3);
     check("type: dockerimage", "type: script", Code::UnknownValue, "/taskRoles/main/dockerImage", 8);
-    check("  main:", "  ma.in:", Code::BadName, "/taskRoles/ma.in", 8);
-    check("  main:", "  1main:", Code::BadName, "/taskRoles/1main", 8);
+    check("  main:", "  ma.in:", Code::BadName, "/taskRoles/ma.in", 7);
+    check("  main:", "  1main:", Code::BadName, "/taskRoles/1main", 7);
+    let port = "{cpu: 1, memoryMB: 1024, ports: {a b: 1}}";
+    let pointer = "/taskRoles/main/resourcePerInstance/ports/a b";
+    check("{cpu: 1, memoryMB: 1024}", port, Code::BadName, pointer, 9);
+    check(
+        "    dockerImage",
+        "    instances: 0\n    dockerImage",
+        Code::OutOfRange,
+        "/taskRoles/main/instances",
+        8,
+    );
+    let second =
+        "[true]\n  Main_: {dockerImage: image, resourcePerInstance: {cpu: 1, memoryMB: 100}, commands: [x]}";
+    check("[true]", second, Code::Alike, "/taskRoles/Main_", 11);
     check("dockerImage: image", "dockerImage: other", Code::UnknownValue, "/taskRoles/main/dockerImage", 8);
     check("dockerImage: image", "x: 1", Code::Missing, "/taskRoles/main/dockerImage", 8);
     check("cpu: 1", "cpu: 0", Code::OutOfRange, "/taskRoles/main/resourcePerInstance/cpu", 9);
@@ -192,6 +209,17 @@ fn openpai_v2() {
 fn dlc_determined_and_our_own() {
     check(DLC, "PyTorchJob", "MPIJob", Code::UnknownValue, "/kind", 2);
     check(DLC, "worker_count=1", "worker_count=0", Code::OutOfRange, "/worker_count", 3);
+    check(DLC, "name=train", "name=my job", Code::BadName, "/name", 1);
+    check(DLC, "kind=PyTorchJob", "#", Code::Missing, "/kind", 1);
+    for (line, code, field) in [
+        ("worker_cpu=0", Code::OutOfRange, "/worker_cpu"),
+        ("worker_cpu=some", Code::WrongType, "/worker_cpu"),
+        ("worker_gpu=-1", Code::OutOfRange, "/worker_gpu"),
+        ("worker_shared_memory=8X", Code::BadSize, "/worker_shared_memory"),
+        ("interactive=perhaps", Code::WrongType, "/interactive"),
+    ] {
+        check(DLC, "command=true", &format!("command=true\n{line}"), code, field, 6);
+    }
     check(DLC, "worker_image=ubuntu:22.04", "#", Code::Missing, "/worker_image", 1);
     check(DLC, "command=true", "command=", Code::Blank, "/command", 5);
     check(DLC, "command=true", "command=true\npriority=10", Code::OutOfRange, "/priority", 6);
@@ -216,6 +244,8 @@ fn dlc_determined_and_our_own() {
         "/environment/environment_variables/0",
         4,
     );
+    let of_cpu = "image: {cpu: ubuntu:22.04}";
+    d("image: ubuntu:22.04", of_cpu, Code::Missing, "/environment/image/cuda", 4);
     d("environment:", "entrypoint: []\nenvironment:", Code::Blank, "/entrypoint", 3);
     d("environment:", "idle_timeout: soon\nenvironment:", Code::BadDuration, "/idle_timeout", 3);
 
@@ -232,6 +262,7 @@ fn dlc_determined_and_our_own() {
     b("memory: 1G", "program: [a]", Code::Both, "/command", 4);
     b("memory: 1G", "mounts: [{from: other/a, to: /a}]", Code::OutsideStorage, "/mounts/0/from", 5);
     b("memory: 1G", "mounts: [{from: shared/a, to: a}]", Code::BadPath, "/mounts/0/to", 5);
+    b("memory: 1G", "tasks: 0", Code::OutOfRange, "/tasks", 5);
     b("memory: 1G", "roles: []", Code::Blank, "/roles", 5);
 }
 

@@ -11,7 +11,7 @@ use jobfile::{
         behaviour, judge, retry, task_end,
     },
     read,
-    spec::{Command, Completion, Purpose, Retries},
+    spec::{Command, Completion, Purpose, Retries, Source},
     variables::{Folders, Me, Placement, TaskPlace, environment, expand, expand_spec, variables},
 };
 
@@ -61,6 +61,8 @@ fn variables_of_openpai() {
     let spec = sample("two-roles.json");
     let all = variables(&spec, &placement(&spec), Me { role: 1, task: 1 }).unwrap();
     insta::assert_snapshot!(shown(&all));
+    let server = variables(&spec, &placement(&spec), Me { role: 0, task: 1 }).unwrap();
+    assert_eq!(server["PAI_CONTAINER_SSH_PORT"], "30002");
     // The second release calls the job by its owner's name too.
     let v2 = sample("protocol-v2.yaml");
     let all = variables(&v2, &placement(&v2), Me { role: 0, task: 0 }).unwrap();
@@ -126,6 +128,16 @@ fn fields_may_name_what_is_known_at_submission() {
     let expanded = expand_spec(&spec, &jobfile::variables::known_before(&spec, "alice", "b"));
     assert_eq!(expanded.roles[0].image.as_deref(), Some("hub/alice:$PAI_TASK_INDEX"));
     assert_eq!(expanded.output_dir.unwrap().to_string(), "/userhome/b/out");
+}
+
+#[test]
+fn a_folder_may_be_a_tasks_own() {
+    let mut spec = sample("two-roles.json");
+    spec.output_dir = Some(Source::Home("out/$PAI_TASK_ROLE_NAME/${PAI_TASK_INDEX}/$OTHER".to_owned()));
+    let mut placement = placement(&spec);
+    placement.folders.output = spec.output_dir.as_ref().map(ToString::to_string);
+    let all = variables(&spec, &placement, Me { role: 1, task: 1 }).unwrap();
+    assert_eq!(all["PAI_OUTPUT_DIR"], "/userhome/out/worker/1/$OTHER");
 }
 
 #[test]
@@ -202,14 +214,55 @@ fn what_the_end_of_a_task_means() {
 fn whose_fault_an_exit_code_is() {
     for (codes, expected) in [
         (
-            &[-100, -1000, -1003, -1006, NODE_LOST, 130, 137, 143, 223, 250, 251, 253][..],
+            &[
+                -100, -101, -110, -111, -120, -1000, -1001, -1002, -1003, -1006, -1205, NODE_LOST, 130, 131,
+                137, 143, 223, 250, 251, 253,
+            ][..],
             Behaviour::Transient,
         ),
         (
-            &[-210, -220, -1004, OUT_OF_MEMORY, 132, 136, 220, 222, 226, 228, 235, 252, 254],
+            &[
+                -200,
+                -210,
+                -220,
+                -230,
+                -1004,
+                -1005,
+                -1100,
+                OUT_OF_MEMORY,
+                -1202,
+                -1203,
+                132,
+                135,
+                136,
+                141,
+                220,
+                221,
+                222,
+                224,
+                225,
+                226,
+                228,
+                229,
+                230,
+                231,
+                232,
+                233,
+                234,
+                235,
+                249,
+                252,
+                254,
+            ],
             Behaviour::Permanent,
         ),
-        (&[1, 2, 127, 128, 134, 139, 227, 255, -300, -1201, -8000], Behaviour::Unknown),
+        (
+            &[
+                -300, -310, -1201, -1204, -8000, 1, 2, 126, 127, 128, 129, 133, 134, 138, 139, 140, 142, 144,
+                219, 227, 236, 248, 255, 256,
+            ],
+            Behaviour::Unknown,
+        ),
     ] {
         for &code in codes {
             assert_eq!(behaviour(code), expected, "{code}");

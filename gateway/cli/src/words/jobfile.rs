@@ -136,6 +136,7 @@ fn chinese(note: &Note) -> String {
         },
         Code::BadName => format!("`{value}` 不能作为{of}的名称"),
         Code::Twice => format!("有两个{of}都叫 `{value}`"),
+        Code::Alike => format!("任务角色 `{value}` 与 `{}` 的子任务会重名", note.param("other")),
         Code::Hdfs => format!("`{value}` 位于 HDFS，而这里没有 HDFS"),
         Code::BadPath => format!("`{value}` 不是可用的路径"),
         Code::OutsideStorage => format!("`{value}` 不在本站点的任何存储中"),
@@ -179,6 +180,7 @@ fn chinese_hint(note: &Note) -> Option<String> {
         Code::Blank | Code::WrongType | Code::OutOfRange => format!("请写成 `{example}`"),
         Code::BadName => format!("例如 `{example}`；可用的写法：{}", chinese_rule(note.param("of"))),
         Code::Twice => "请取不同的名称".to_owned(),
+        Code::Alike => "请取不只是大小写或下划线不同的名称".to_owned(),
         Code::Hdfs => format!("请把文件复制到 `/userhome` 下并写该路径，例如 `{example}`"),
         Code::BadPath => format!("请写不含 `..` 的绝对路径，例如 `{example}`"),
         Code::OutsideStorage if known.is_empty() => "请使用 `/userhome` 下的路径".to_owned(),
@@ -208,6 +210,7 @@ fn chinese_hint(note: &Note) -> Option<String> {
             }
             "code" => "请在命令中获取代码（如 `git clone`），或把代码放到 `/userhome` 下".to_owned(),
             "tensorboard" => "请运行 `berth tensorboard 目录`".to_owned(),
+            "one_gpu_model" => "一个任务的所有子任务使用同一种 GPU，以第一个写明的角色为准".to_owned(),
             _ => return None,
         },
         Code::Reserved => "请换一个名称".to_owned(),

@@ -59,10 +59,8 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
 
 /// What comes with the cards.
 fn accompany(fields: &Fields<'_>, role: &mut Role) {
-    let with = fields.context().site.with_each_gpu;
-    let times = role.resources.gpus.max(1);
-    role.resources.cpus = with.cpus * f64::from(times);
-    role.resources.memory_mib = with.memory_mib.saturating_mul(times.into());
+    let with = fields.context().site.with_gpus(role.resources.gpus);
+    (role.resources.cpus, role.resources.memory_mib) = (with.cpus, with.memory_mib);
 }
 
 fn read_resources(fields: Fields<'_>, spec: &mut JobSpec, role: &mut Role) {
@@ -97,10 +95,13 @@ fn refuse(field: Option<Field<'_>>, instead: &str) {
 
 fn read_environment(fields: Fields<'_>, spec: &mut JobSpec, role: &mut Role) {
     let gpus = role.resources.gpus;
-    if let Some(field) = fields.take("image").and_then(|field| of_device(field, gpus)) {
-        role.image = image(&field, &fields);
+    if let Some(given) = fields.take("image") {
+        match of_device(&given, gpus) {
+            Some(field) => role.image = image(&field, &fields),
+            None => no_image(&given, gpus),
+        }
     }
-    let given = fields.take("environment_variables").and_then(|field| of_device(field, gpus));
+    let given = fields.take("environment_variables").and_then(|field| of_device(&field, gpus));
     for item in given.and_then(|field| field.list()).unwrap_or_default() {
         match item.text().map(|text| (text, text.split_once('='))) {
             Some((_, Some((name, value)))) => variable(&mut spec.env, name, value, &item),
@@ -119,15 +120,22 @@ fn read_environment(fields: Fields<'_>, spec: &mut JobSpec, role: &mut Role) {
 }
 
 /// A value may be given for each kind of device.
-fn of_device(field: Field<'_>, gpus: u32) -> Option<Field<'_>> {
+fn of_device<'a>(field: &Field<'a>, gpus: u32) -> Option<Field<'a>> {
     if field.kind() != Kind::Map {
-        return Some(field);
+        return Some(field.clone());
     }
     let map = field.fields()?;
     // `gpu` is the old name of `cuda`.
     let [cuda, gpu, rocm, cpu] = ["cuda", "gpu", "rocm", "cpu"].map(|key| map.take(key));
     map.finish();
     if gpus > 0 { cuda.or(gpu).or(rocm) } else { cpu }
+}
+
+/// The image of the other kind of device is no use, and the site's own is not what the file means.
+fn no_image(given: &Field<'_>, gpus: u32) {
+    if let Some(map) = given.fields() {
+        map.missing(if gpus > 0 { "cuda" } else { "cpu" }, "\"ubuntu:22.04\"");
+    }
 }
 
 fn login(auth: Fields<'_>) -> Option<RegistryLogin> {

@@ -31,7 +31,12 @@ struct Prerequisites<'a> {
 struct Around {
     before: Vec<String>,
     after: Vec<String>,
+    /// What follows only if all that is in a task has succeeded.
+    on_success: Vec<String>,
 }
+
+/// A task ends with its own exit code, whatever follows its success.
+const ONLY_ON_SUCCESS: &str = r#"berth_code=$?; [ "$berth_code" = 0 ] || exit "$berth_code""#;
 
 pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
     let mut spec = JobSpec::empty(Dialect::OpenpaiV2);
@@ -67,7 +72,7 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
             none = false;
             let name = key.text.clone();
             if !NameRule::ROLE_V2.accepts(&name) {
-                item.bad_name(&name, &NameRule::ROLE_V2);
+                item.at(key).bad_name(&name, &NameRule::ROLE_V2);
                 continue;
             }
             let Some(role_fields) = item.fields() else { continue };
@@ -75,7 +80,7 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
             let scope = Scope { parameters: parameters.as_ref(), prerequisites: &prerequisites, together };
             let (role, login) = role(name, role_fields, &scope, around);
             spec.registry_login = spec.registry_login.or(login);
-            add_role(&mut spec.roles, role, &item);
+            add_role(&mut spec.roles, role, &item.at(key));
         }
         if none {
             field.error(Code::Blank, [("example", "taskRoles: {main: …}".to_owned())]);
@@ -238,8 +243,14 @@ fn extras(fields: &Fields<'_>, spec: &mut JobSpec) {
     }
     let roles = hived.take("taskRoles").and_then(|field| field.fields());
     let models = roles.iter().flat_map(Fields::all);
-    let model = models.filter_map(|(_, role)| role.fields().and_then(|fields| text(fields.take("skuType"))));
-    spec.gpu_model = model.max();
+    for model in models.filter_map(|(_, role)| role.fields()?.take("skuType")) {
+        let named = model.optional();
+        if spec.gpu_model.is_none() {
+            spec.gpu_model = named;
+        } else if named != spec.gpu_model {
+            model.warn(Code::Ignored, [("why", "one_gpu_model".to_owned())]);
+        }
+    }
 }
 
 /// Without a common start a task can be tried again alone.
@@ -283,7 +294,7 @@ fn commands_of(plugin: &Fields<'_>, around: &mut Around) {
         let commands = lines(fields.take("commands"));
         match text(fields.required("event", "\"taskStarts\"")).as_deref() {
             Some("taskStarts") => around.before.extend(commands),
-            Some("taskSucceeds") => around.after.extend(commands),
+            Some("taskSucceeds") => around.on_success.extend(commands),
             other => {
                 let value = ("value", other.unwrap_or_default().to_owned());
                 let known = ("known", "taskStarts, taskSucceeds".to_owned());
@@ -349,6 +360,10 @@ fn role(
         }
         all.extend(own);
         all.extend(around.after);
+        if !around.on_success.is_empty() {
+            all.push(ONLY_ON_SUCCESS.to_owned());
+            all.extend(around.on_success);
+        }
         let text = template::render(&all.join("\n"), |name| look_up(name, scope, &references));
         role.command = Command::Shell(text);
     }
@@ -375,7 +390,7 @@ fn resources(fields: &Fields<'_>, role: &mut Role) {
         if NameRule::LABEL.accepts(&key.text) {
             add_port(&mut role.ports, Port { label: key.text.clone(), begin_at: 0, count }, &port);
         } else {
-            port.bad_name(&key.text, &NameRule::LABEL);
+            port.at(key).bad_name(&key.text, &NameRule::LABEL);
         }
     }
     per.finish();
