@@ -112,6 +112,23 @@ fn coming(most: usize, priorities: std::ops::RangeInclusive<u8>) -> impl Strateg
     })
 }
 
+/// The same, many of them with a second role of another size.
+fn gangs(most: usize) -> impl Strategy<Value = Vec<Coming>> {
+    let role = prop::option::of((1u32..3, 1u64..4, 1u64..6, 0u32..3));
+    (coming(most, 1..=9), prop::collection::vec(role, most)).prop_map(|(mut all, roles)| {
+        for (coming, role) in all.iter_mut().zip(roles) {
+            let need = |(count, cpus, memory, gpus): (u32, u64, u64, u32)| Need {
+                count,
+                cpus_milli: cpus * 1000,
+                memory_mib: memory << 10,
+                gpus,
+            };
+            coming.work.tasks.extend(role.map(need));
+        }
+        all
+    })
+}
+
 fn allowances() -> impl Strategy<Value = BTreeMap<Owner, Allowance>> {
     let limits = (
         prop::option::of(1u64..6),
@@ -229,10 +246,11 @@ fn check_machines(situation: &Situation) {
 fn check_whole(situation: &Situation, coming: &[Coming]) {
     for running in &situation.running {
         let work = &coming.iter().find(|coming| coming.work.id == running.id).unwrap().work;
-        let need = work.tasks[0];
-        assert_eq!(running.tasks.len(), need.count as usize);
+        let of_role = |need: &Need| std::iter::repeat_n(*need, need.count as usize);
+        let needs: Vec<Need> = work.tasks.iter().flat_map(of_role).collect();
+        assert_eq!(running.tasks.len(), needs.len());
         let mut models = BTreeSet::new();
-        for task in &running.tasks {
+        for (task, need) in running.tasks.iter().zip(needs) {
             assert_eq!((task.cpus_milli, task.memory_mib), (need.cpus_milli, need.memory_mib));
             assert_eq!(task.cards.len(), need.gpus as usize);
             let node = situation.nodes.iter().find(|node| node.name == task.node).unwrap();
@@ -317,7 +335,7 @@ proptest! {
 
     #[test]
     fn nothing_is_given_twice_or_over_an_allowance(
-        nodes in nodes(), pools in pools(), coming in coming(40, 1..=9), allowances in allowances()
+        nodes in nodes(), pools in pools(), coming in gangs(40), allowances in allowances()
     ) {
         let mut play = Play::new(nodes, coming, allowances);
         play.situation.pools = pools;
@@ -337,7 +355,7 @@ proptest! {
     /// The same situation in another order is the same situation.
     #[test]
     fn decisions_do_not_depend_on_the_order_of_lists(
-        nodes in nodes(), coming in coming(30, 1..=9), allowances in allowances()
+        nodes in nodes(), coming in gangs(30), allowances in allowances()
     ) {
         let mut play = Play::new(nodes, coming, allowances);
         for _ in 0..=play.last_arrival() {
@@ -390,7 +408,7 @@ proptest! {
     /// When nothing more comes, everything that can ever start has started after a while.
     #[test]
     fn the_line_empties(
-        nodes in nodes(), pools in pools(), coming in coming(30, 1..=9), allowances in allowances()
+        nodes in nodes(), pools in pools(), coming in gangs(30), allowances in allowances()
     ) {
         let mut play = Play::new(nodes, coming, allowances);
         play.situation.pools = pools;
