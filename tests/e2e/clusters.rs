@@ -93,14 +93,13 @@ async fn a_file_names_its_cluster(world: &World) {
     assert!(said.contains("`cluster` is `moon`") && said.contains("default, annex"), "{said}");
     world.berth(&["submit", &file("found", "moon"), "--cluster", "annex"]).await.succeeded();
 
-    let place = async |name| world.client().instance(name).await.or_fail("show an instance").cluster;
     for (name, more, there) in [("work_1", None, "annex"), ("work_2", Some("default"), "default")] {
         let path = file(name, "annex");
         let mut line = vec!["shell", "--config-file", &path];
         line.extend(more.iter().flat_map(|cluster| ["--cluster", cluster]));
         line.extend(["--", "true"]);
         world.berth(&line).await.succeeded();
-        assert_eq!(place(name).await, there);
+        assert_eq!(cluster(name).await, there);
         world.berth(&["rm", name, "--wait"]).await.succeeded();
     }
 }

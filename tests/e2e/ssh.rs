@@ -451,21 +451,32 @@ async fn keys_are_made_added_listed_and_removed_by_command() {
 
 #[tokio::test]
 async fn a_file_of_determined_becomes_a_shell() {
-    let world = World::start().await;
+    let config = "[gateway.aliases.paths]\n\"/old-nas\" = \"home/sets\"\n".to_owned();
+    let world = World::start_with(Setup { config, ..Setup::default() }).await;
     let folder = tempfile::tempdir().or_fail("make a folder");
     let file = folder.path().join("shell.yaml");
     let text = format!(
         "description: a shell\nresources:\n  slots: 0\n  shm_size: 64M\nenvironment:\n  image: {IMAGE}\n  \
-         environment_variables:\n    - FRUIT=two words\n"
+         environment_variables:\n    - FRUIT=two words\nbind_mounts:\n  - host_path: /old-nas\n    \
+         container_path: sets\n"
     );
+    let sets = world.data().join("home/admin/sets");
+    std::fs::create_dir_all(&sets).or_fail("make a folder");
+    std::fs::write(sets.join("digits"), "seven\n").or_fail("write a file");
     std::fs::write(&file, text).or_fail("write a file");
     let file = file.display().to_string();
-    let line = ["shell", "--config-file", &file, "--cpus", "0.5", "--memory", "128M", "--", "echo $FRUIT"];
-    for name in ["shell", "shell_2"] {
+    let script = "echo $FRUIT; cat /run/determined/workdir/sets/digits";
+    let small = ["--cpus", "0.5", "--memory", "128M", "--", script];
+    let line = [&["shell", "--config-file", &file][..], &small[..]].concat();
+    for name in ["shell", "shell-2"] {
         let (out, _) = world.berth(&line).await.ended(0);
-        assert_eq!(out, "two words\n");
-        world.client().instance(name).await.or_fail("find the instance that stays");
+        assert_eq!(out, "two words\nseven\n");
+        let stays = world.client().job(name).await.or_fail("find the job that stays");
+        assert!(matches!(stays.status, gateway_api::Status::Running { .. }), "{:?}", stays.status);
+        assert_eq!((stays.roles[0].cpus, stays.roles[0].memory_bytes), (0.5, 128 << 20));
     }
+    let shown = world.berth(&["show", "shell"]).await.succeeded();
+    assert!(shown.contains("a shell"), "{shown}");
     std::fs::write(&file, "description: x\nentrypoint: [python, train.py]\n").or_fail("write a file");
     let (_, said) = world.berth(&line).await.ended(1);
     assert!(said.contains("has a command of its own"), "{said}");

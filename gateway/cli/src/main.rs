@@ -109,9 +109,9 @@ enum Command {
     /// Nothing needs to be configured: a key is made and registered on first use, and the host key is known from the
     /// gateway. Of an instance that is not running yet one sees what goes on.
     Ssh(commands::ssh::Ssh),
-    /// Make an instance as a file describes it, and open a shell in it
+    /// Submit a job to work in, as a file describes it, and open a shell in it
     ///
-    /// The instance stays when the shell ends: `berth ssh` opens another one, `berth rm` deletes it.
+    /// The job stays when the shell ends: `berth ssh NAME/main/0` opens another one, `berth stop` ends it.
     Shell(commands::shell::Shell),
     /// Copy files to and from instances, as `scp` does
     Cp(commands::ssh::Copy),

@@ -8,6 +8,7 @@ use std::{
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
+    string::FromUtf8Error,
 };
 
 use clap::Args;
@@ -61,16 +62,6 @@ async fn at_the_site(bytes: &[u8], words: Words) -> Option<Converted> {
         .ok()
 }
 
-/// Reads a job file and says what is to be said about it.
-pub(crate) async fn read(file: &Path, words: Words) -> anyhow::Result<Reading> {
-    let name = file.display().to_string();
-    let reading = jobfile::read(&bytes_of(&name, words).await?, &Site::default());
-    for line in notes(&name, &reading, words, output::colours()) {
-        output::say(&line);
-    }
-    Ok(reading)
-}
-
 /// What a file holds, or an address leads to.
 pub(super) async fn bytes_of(name: &str, words: Words) -> anyhow::Result<Vec<u8>> {
     let read = if name.starts_with("http://") || name.starts_with("https://") {
@@ -80,6 +71,13 @@ pub(super) async fn bytes_of(name: &str, words: Words) -> anyhow::Result<Vec<u8>
         read_file(Path::new(name)).map_err(|error| error.to_string())
     };
     read.map_err(|cause| Said { what: words.unreadable(name, &cause), hint: None }.into())
+}
+
+/// The same as text.
+pub(super) async fn text_of(name: &str, words: Words) -> anyhow::Result<String> {
+    let unreadable =
+        |error: FromUtf8Error| Said { what: words.unreadable(name, &error.to_string()), hint: None };
+    Ok(String::from_utf8(bytes_of(name, words).await?).map_err(unreadable)?)
 }
 
 /// A file, or standard input for `-`.

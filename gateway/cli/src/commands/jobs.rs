@@ -153,6 +153,27 @@ pub(super) async fn end(
     Ok(job.name)
 }
 
+/// Waits until a job is as wanted, and says meanwhile what it waits for.
+pub(super) async fn until(
+    job: &Job,
+    limit: Duration,
+    done: impl Fn(&Job) -> bool,
+    session: &Session,
+) -> anyhow::Result<Job> {
+    let mut said = String::new();
+    let words = session.words;
+    let found = session.client.wait_for_job(&job.id, limit, |now| {
+        let line = words.job_progress(now);
+        if line != said && !now.is_over() {
+            output::say(&output::printable(&line));
+            said = line;
+        }
+        done(now)
+    });
+    let gone = || Said { what: words.instance_gone(&job.name), hint: None }.into();
+    found.await?.ok_or_else(gone)
+}
+
 /// Waits until a job has ended, and says so; to one who follows its output not what it wrote last.
 pub(super) async fn until_over(
     job: &Job,
@@ -160,19 +181,8 @@ pub(super) async fn until_over(
     follows: bool,
     session: &Session,
 ) -> anyhow::Result<Job> {
-    let mut said = String::new();
     let words = session.words;
-    let over = session.client.wait_for_job(&job.id, limit, |now| {
-        let line = words.job_progress(now);
-        if line != said && !now.is_over() {
-            output::say(&output::printable(&line));
-            said = line;
-        }
-        now.is_over()
-    });
-    let Some(over) = over.await? else {
-        return Err(Said { what: words.instance_gone(&job.name), hint: None }.into());
-    };
+    let over = until(job, limit, Job::is_over, session).await?;
     output::say(&output::printable(&words.job_progress(&over)));
     if !follows {
         for line in over.ended.iter().flat_map(|end| &end.last_lines) {
@@ -248,6 +258,9 @@ fn details(job: &Job, words: Words) -> String {
         (Title::Attempt, job.attempt.to_string()),
         (Title::Cluster, job.cluster.clone()),
     ];
+    if !job.description.is_empty() {
+        rows.insert(1, (Title::Description, output::printable(&job.description)));
+    }
     rows.extend(job.pool.clone().map(|pool| (Title::Pools, pool)));
     rows.extend(job.share.clone().map(|share| (Title::JobShare, share)));
     if let Some(limit) = job.time_limit_seconds {

@@ -121,11 +121,6 @@ async fn tell(
 }
 
 impl Wait {
-    /// Where nobody is asked how long: as long as is waited otherwise.
-    pub(crate) fn for_long() -> Self {
-        Self { wait: true, timeout: None }
-    }
-
     /// Waits until the instance rests; an instance that failed or vanished meanwhile is an error.
     pub(crate) async fn until_at_rest(
         &self,

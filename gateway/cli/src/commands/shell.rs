@@ -1,16 +1,20 @@
-//! `berth shell`: an instance to work in, as a file describes it, and a shell in it.
+//! `berth shell`: a job to work in, as a file describes it, and a shell in its one task.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use gateway_api::{Code, CreateInstance, Instance};
-use jobfile::spec::{Command, JobSpec};
+use gateway_api::{Code, Job, Status as State, convert::ConvertJob, job::SubmitJob};
+use jobfile::{
+    JobSpec, Site,
+    spec::{Command, Role},
+};
 
-use super::{Session, convert, lifecycle::Wait, ssh};
+use super::{Session, convert, jobs, lifecycle::JOB_LIMIT, ssh};
 use crate::{
     amount::{self, Amount},
     failure::{Said, Status},
     output,
+    words::Words,
 };
 
 /// Names that are tried when none is given.
@@ -18,7 +22,7 @@ const NAMES_TRIED: usize = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct Shell {
-    /// What the instance is to be: a Determined configuration, or a job file without a command; `-` is standard input
+    /// What is to be worked in: a Determined configuration, or a job file without a command; `-` is standard input
     #[arg(long, value_name = "FILE")]
     config_file: PathBuf,
     /// Its name [default: the file's own, or `shell`]
@@ -33,7 +37,7 @@ pub(crate) struct Shell {
     /// Graphics processors, whatever the file says
     #[arg(long, value_name = "N", value_parser = amount::count::<u32>, allow_hyphen_values = true)]
     gpus: Option<Amount<u32>>,
-    /// The cluster to make it on [default: the file's own, or the site's first]
+    /// The cluster to run it on [default: the file's own, or the site's first]
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
     /// The pool to take room from, instead of the file's own
@@ -45,58 +49,87 @@ pub(crate) struct Shell {
 }
 
 pub(crate) async fn shell(arguments: Shell, session: &Session) -> anyhow::Result<Status> {
-    let Some(spec) = convert::read(&arguments.config_file, session.words).await?.spec else {
+    let words = session.words;
+    let path = arguments.config_file.display().to_string();
+    let file = convert::text_of(&path, words).await?;
+    let converted = session.client.convert_job(&ConvertJob { file: file.clone() }).await?;
+    let read = converted.file.map(|file| jobfile::read(file.as_bytes(), &Site::default()));
+    let Some(mut spec) = read.and_then(|reading| reading.spec) else {
+        for line in convert::site_notes(&path, &converted.notes, words, output::colours()) {
+            output::say(&line);
+        }
         return Ok(Status::FAILED);
     };
-    let wanted = instance_of(&spec, &arguments, session)?;
-    let instance = create(wanted, arguments.name.is_some(), session).await?;
-    output::say(&session.words.shell_made(instance.name.as_str()));
-    Wait::for_long().until_at_rest(session, instance.clone()).await?;
-    ssh::enter(instance.slug.as_str(), &arguments.command, session).await
+    let name = arguments.name.clone().or_else(|| spec.name.clone());
+    let changed = change(one_task(&mut spec, words)?, &arguments)?;
+    let wanted = SubmitJob {
+        // As it is, where nothing of it is changed.
+        file: if changed { jobfile::write(&spec) } else { file },
+        name: Some(name.unwrap_or_else(|| "shell".to_owned())),
+        cluster: arguments.cluster.clone(),
+        keep_on_failure: None,
+        pool: arguments.pool.clone(),
+    };
+    let job = submit(wanted, arguments.name.is_some(), session).await?;
+    for line in convert::site_notes(&path, &job.warnings, words, output::colours()) {
+        output::say(&line);
+    }
+    output::say(&words.shell_made(&job.name));
+    let runs = |job: &Job| matches!(job.status, State::Running { .. }) || job.is_over();
+    let job = jobs::until(&job, JOB_LIMIT, runs, session).await?;
+    match job.tasks.first() {
+        Some(task) if !job.is_over() => ssh::enter(&task.name, &arguments.command, session).await,
+        Some(_) | None => {
+            output::say(&output::printable(&words.job_progress(&job)));
+            Ok(Status::FAILED)
+        }
+    }
 }
 
-/// The file's one task as an instance without a command.
-fn instance_of(spec: &JobSpec, arguments: &Shell, session: &Session) -> anyhow::Result<CreateInstance> {
-    let words = session.words;
+/// The role of a file that is one task without a command.
+fn one_task(spec: &mut JobSpec, words: Words) -> Result<&mut Role, Said> {
     let refused = |what: String| Said { what, hint: Some(words.hint_shell_file()) };
-    let [role] = &spec.roles[..] else { return Err(refused(words.shell_of_many()).into()) };
+    let [role] = &mut spec.roles[..] else { return Err(refused(words.shell_of_many())) };
     if role.tasks != 1 {
-        return Err(refused(words.shell_of_many()).into());
+        return Err(refused(words.shell_of_many()));
     }
     if role.command != Command::None {
-        return Err(refused(words.shell_with_command()).into());
+        return Err(refused(words.shell_with_command()));
     }
-    for mount in &spec.mounts {
-        output::say(&words.shell_without_mount(&mount.to));
-    }
-    Ok(CreateInstance {
-        name: arguments.name.clone().or_else(|| spec.name.clone()).unwrap_or_else(|| "shell".to_owned()),
-        image: role.image.clone(),
-        cpus: amount::given(arguments.cpus, "cpus")?.unwrap_or(role.resources.cpus),
-        memory_bytes: amount::given(arguments.memory, "memory_bytes")?
-            .unwrap_or(role.resources.memory_mib << 20),
-        shm_bytes: role.resources.shm_mib.map(|mib| mib << 20),
-        gpus: amount::given(arguments.gpus, "gpus")?.unwrap_or(role.resources.gpus),
-        gpu_model: spec.gpu_model.clone(),
-        cluster: arguments.cluster.clone().or_else(|| spec.cluster.clone()),
-        pool: arguments.pool.clone().or_else(|| spec.pool.clone()),
-        env: spec.env.clone(),
-        command: Vec::new(),
-        auto_start: false,
-        secrets: Vec::new(),
-    })
+    Ok(role)
 }
 
-/// Makes it; a name that nobody chose is counted up until one is free.
-async fn create(wanted: CreateInstance, chosen: bool, session: &Session) -> anyhow::Result<Instance> {
-    let first = wanted.name.clone();
+/// Whether the command line asks for something else than the file.
+fn change(role: &mut Role, arguments: &Shell) -> anyhow::Result<bool> {
+    let before = role.resources;
+    if let Some(cpus) = amount::given(arguments.cpus, "cpus")? {
+        role.resources.cpus = cpus;
+    }
+    if let Some(memory) = amount::given(arguments.memory, "memory_bytes")? {
+        role.resources.memory_mib = memory.div_ceil(1 << 20);
+        // Shared memory is part of it.
+        role.resources.shm_mib = role.resources.shm_mib.map(|shm| shm.min(role.resources.memory_mib));
+    }
+    if let Some(gpus) = amount::given(arguments.gpus, "gpus")? {
+        role.resources.gpus = gpus;
+    }
+    Ok(role.resources != before)
+}
+
+/// Submits it; a name that nobody chose is counted up until one is free.
+async fn submit(wanted: SubmitJob, chosen: bool, session: &Session) -> anyhow::Result<Job> {
+    let first = wanted.name.clone().unwrap_or_default();
     let mut wanted = wanted;
     let mut tried = 1;
     loop {
-        match session.client.create_instance(&wanted).await {
-            Err(error) if error.code() == Some(Code::NameTaken) && !chosen && tried < NAMES_TRIED => {
+        match session.client.submit_job(&wanted).await {
+            Err(error)
+                if matches!(error.code(), Some(Code::AlreadyExists | Code::NameTaken))
+                    && !chosen
+                    && tried < NAMES_TRIED =>
+            {
                 tried += 1;
-                wanted.name = format!("{first}_{tried}");
+                wanted.name = Some(format!("{first}-{tried}"));
             }
             result => return Ok(result?),
         }

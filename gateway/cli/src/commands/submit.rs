@@ -1,6 +1,6 @@
 //! `berth submit`.
 
-use std::{env, path::PathBuf, string::FromUtf8Error, time::Duration};
+use std::{env, path::PathBuf, time::Duration};
 
 use clap::Args;
 use gateway_api::{Job, Status as State, client::LogPart, job::SubmitJob};
@@ -12,7 +12,7 @@ use jobfile::{
 use super::{Session, convert, create, jobs, lifecycle, logs};
 use crate::{
     amount::{self, Amount},
-    failure::{Said, Status},
+    failure::Status,
     output,
 };
 
@@ -83,12 +83,7 @@ pub(crate) struct Submit {
 pub(crate) async fn submit(arguments: Submit, session: &Session) -> anyhow::Result<Status> {
     let (shown, file) = if let Some(path) = &arguments.file {
         let name = path.display().to_string();
-        let bytes = convert::bytes_of(&name, session.words).await?;
-        let unreadable = |error: FromUtf8Error| Said {
-            what: session.words.unreadable(&name, &error.to_string()),
-            hint: None,
-        };
-        let text = String::from_utf8(bytes).map_err(unreadable)?;
+        let text = convert::text_of(&name, session.words).await?;
         (name, text)
     } else {
         let image = match &arguments.image {

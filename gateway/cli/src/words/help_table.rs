@@ -69,12 +69,12 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
         "无需任何配置：首次使用时生成并登记密钥，主机密钥由网关告知。实例尚未运行时可以看到进展。",
     ),
     (
-        "Make an instance as a file describes it, and open a shell in it",
-        "按文件的描述创建实例，并在其中打开 shell",
+        "Submit a job to work in, as a file describes it, and open a shell in it",
+        "按文件的描述提交供操作的任务，并在其中打开 shell",
     ),
     (
-        "The instance stays when the shell ends: `berth ssh` opens another one, `berth rm` deletes it.",
-        "shell 结束后实例仍在：`berth ssh` 再打开一个，`berth rm` 删除实例。",
+        "The job stays when the shell ends: `berth ssh NAME/main/0` opens another one, `berth stop` ends it.",
+        "shell 结束后任务仍在运行：`berth ssh NAME/main/0` 再打开一个，`berth stop` 停止任务。",
     ),
     ("Copy files to and from instances, as `scp` does", "与实例之间复制文件，用法同 `scp`"),
     (
@@ -437,8 +437,8 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
     ),
     // === SSH ===
     (
-        "What the instance is to be: a Determined configuration, or a job file without a command; `-` is standard input",
-        "实例的描述：Determined 配置，或没有命令的任务文件；`-` 为标准输入",
+        "What is to be worked in: a Determined configuration, or a job file without a command; `-` is standard input",
+        "要操作的任务：Determined 配置，或没有命令的任务文件；`-` 为标准输入",
     ),
     ("Its name [default: the file's own, or `shell`]", "名称 [默认：文件中的名称，或 `shell`]"),
     ("Processors, whatever the file says", "CPU 核数，以此为准"),
@@ -472,10 +472,6 @@ pub(super) const CHINESE: &[(&str, &str)] = &[
     (
         "The cluster to run it on [default: the file's own, or the site's first]",
         "在哪个集群上运行 [默认：文件里写的集群，否则为本站点的第一个]",
-    ),
-    (
-        "The cluster to make it on [default: the file's own, or the site's first]",
-        "在哪个集群上创建 [默认：文件里写的集群，否则为本站点的第一个]",
     ),
     ("The pool to take room from, instead of the file's own", "使用哪个资源池，代替文件中写的"),
     ("The pool to take room from; `berth nodes` shows them", "使用哪个资源池；`berth nodes` 会列出"),

@@ -34,9 +34,9 @@ impl Words {
     pub(crate) fn shell_made(self, name: &str) -> String {
         match self.0 {
             English => {
-                format!("`{name}` is being made; it stays when the shell ends (`berth rm {name}` deletes it)")
+                format!("`{name}` is submitted; it stays when the shell ends (`berth stop {name}` ends it)")
             }
-            Chinese => format!("正在创建 `{name}`；退出后它仍保留（用 `berth rm {name}` 删除）"),
+            Chinese => format!("已提交 `{name}`；退出后它仍在运行（用 `berth stop {name}` 停止）"),
         }
     }
 
@@ -62,13 +62,6 @@ impl Words {
             "请使用只有一个任务且没有 entrypoint 的文件",
         )
         .to_owned()
-    }
-
-    pub(crate) fn shell_without_mount(self, path: &str) -> String {
-        match self.0 {
-            English => format!("`{path}` is not mounted: an instance has your own storage at /userhome"),
-            Chinese => format!("不会挂载 `{path}`：实例中只有您自己的存储 /userhome"),
-        }
     }
 
     pub(crate) fn key_made(self, path: &str) -> String {

@@ -293,6 +293,7 @@ impl Words {
             Title::TimeLimit => self.pick("TIME LIMIT", "时长上限"),
             Title::Waiting => self.pick("WAITING", "等待中"),
             Title::RaisedUntil => self.pick("RAISED UNTIL", "临时调整至"),
+            Title::Description => self.pick("DESCRIPTION", "说明"),
             Title::KeptUntil => self.pick("KEPT UNTIL", "文件保留至"),
         }
     }
@@ -372,5 +373,6 @@ pub(crate) enum Title {
     TimeLimit,
     Waiting,
     RaisedUntil,
+    Description,
     KeptUntil,
 }
