@@ -54,7 +54,7 @@ pub(crate) enum JobStart {
     Done,
     /// The job was changed meanwhile.
     Overtaken,
-    /// An instance of its user has the name of one of its tasks.
+    /// An instance of its user has the name of one of its tasks, or two of them have the same.
     NameTaken(String),
 }
 
@@ -71,7 +71,10 @@ impl Store {
         if !write(&mut change, job).await? {
             return Ok(JobStart::Overtaken);
         }
-        let names = tasks.iter().map(|task| task.slug.clone()).collect();
+        let mut names = HashSet::new();
+        if let Some(twice) = tasks.iter().find(|task| !names.insert(task.slug.clone())) {
+            return Ok(JobStart::NameTaken(twice.slug.to_string()));
+        }
         if let Some(name) = taken(&mut change, job.user_id, &names).await? {
             return Ok(JobStart::NameTaken(name));
         }

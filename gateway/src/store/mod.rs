@@ -12,6 +12,8 @@ mod image_room;
 mod images;
 mod instances;
 mod job_tasks;
+#[cfg(test)]
+mod job_tests;
 mod jobs;
 mod news;
 mod notices;

@@ -275,7 +275,7 @@ async fn whoever_comes_beside_a_gateway_changes_no_tables() {
     assert!(matches!(Store::open_beside(&file).await, Err(StoreError::OtherVersion)));
 }
 
-async fn add(store: &Store, user: &str, role: Role) -> Result<(), StoreError> {
+pub(super) async fn add(store: &Store, user: &str, role: Role) -> Result<(), StoreError> {
     let user = name(user);
     let new = NewUser {
         name: &user,
