@@ -327,6 +327,14 @@ async fn who_holds_a_card_and_does_nothing_is_stopped() {
             panic!("{name} was stopped")
         };
     }
+    // What a failed task left is an instance like any other once it is opened.
+    let keep = ["submit", "--name", "fails", "-m", "128M", "--gpus", "1", "--gpu-type", "3090"];
+    world.berth(&[&keep[..], &["--keep-on-failure", "--wait", "--", "false"]].concat()).await.ended(1);
+    world.berth(&["start", "fails/main/0", "--gpus", "1", "--wait"]).await.succeeded();
+    wait_until("what was opened is stopped", 2 * LIMIT, async || {
+        matches!(instance(&world, "fails/main/0").await.status, Status::Stopped { .. }).then_some(())
+    })
+    .await;
     let why = world.berth(&["audit", "--json"]).await.succeeded();
     assert!(why.contains("\"cause\":\"idle\"") || why.contains("\"cause\": \"idle\""), "{why}");
 }

@@ -114,7 +114,8 @@ pub(crate) async fn run(app: Arc<App>, limit: Duration) {
 
 async fn stop_idle(app: &Arc<App>, limit: Duration) -> Result<(), StoreError> {
     for row in app.store.instances().await? {
-        let holds_cards = row.job.is_none() && row.goal == Goal::Running && row.spec.gpus > 0;
+        // What is left of a task and was opened is an instance like any other.
+        let holds_cards = !row.spec.task && row.goal == Goal::Running && row.spec.gpus > 0;
         let Status::Running { since } = row.status else { continue };
         if !holds_cards || !is_idle(app, &row.id, since, limit).await {
             continue;
