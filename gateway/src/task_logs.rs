@@ -241,6 +241,7 @@ impl TaskLogs {
 
     /// Removes what was kept of a task.
     pub(crate) async fn forget(&self, task: &InstanceId) {
+        self.growing().remove(task);
         for extension in ["log", "times"] {
             match tokio::fs::remove_file(self.path(task, extension)).await {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -223,11 +223,18 @@ impl Reader {
 
     /// The next piece of what is there; `None` at its end.
     pub(crate) async fn next(&mut self, app: &App) -> Result<Option<Bytes>, Error> {
+        Ok(self.found(app).await?.or_else(|| self.unfinished_line()))
+    }
+
+    /// A last line without its end, if it is one that is looked for.
+    fn unfinished_line(&mut self) -> Option<Bytes> {
+        self.grep.as_mut().and_then(Search::rest).map(Bytes::from)
+    }
+
+    /// The same but for a last line that has no end yet.
+    async fn found(&mut self, app: &App) -> Result<Option<Bytes>, Error> {
         loop {
-            let Some(piece) = self.piece(app).await.map_err(Error::internal)? else {
-                let rest = self.grep.as_mut().and_then(Search::rest);
-                return Ok(rest.map(Bytes::from));
-            };
+            let Some(piece) = self.piece(app).await.map_err(Error::internal)? else { return Ok(None) };
             match &mut self.grep {
                 None => return Ok(Some(piece)),
                 Some(search) => {
@@ -245,11 +252,11 @@ impl Reader {
         loop {
             // Before the look at the file: what is written after it is whole was there before.
             let whole = app.store.log_is_whole(&self.task).await?;
-            if let Some(piece) = self.next(app).await? {
+            if let Some(piece) = self.found(app).await? {
                 return Ok(Some(piece));
             }
             if whole {
-                return Ok(None);
+                return Ok(self.unfinished_line());
             }
             tokio::select! {
                 _ = self.grown.changed() => {}
