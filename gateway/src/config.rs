@@ -103,7 +103,8 @@ pub(crate) struct Jobs {
     /// `[gateway.aliases.paths]`: paths that only old job files know, and the storage (and the path in it) that has
     /// their files now. `{user}` in a path is the submitter's name.
     pub(crate) old_paths: BTreeMap<String, String>,
-    /// `[gateway.aliases.registries]`: registries of old job files, and those that have their images now.
+    /// `[gateway.aliases.registries]`: registries of old job files, or paths in one, and where
+    /// their images are now.
     pub(crate) old_registries: BTreeMap<String, String>,
 }
 
@@ -393,6 +394,10 @@ fn take_apps(reader: &mut Reader<'_>) -> Apps {
     Apps { mode, domain, http: http.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))) }
 }
 
+/// The engine has the last 4 GiB of what a task wrote, a good part of it the engine's own marks: a gateway that was away
+/// goes on where it was only while all is still there.
+const LOG_LIMIT_MAX_MIB: u64 = 2048;
+
 fn take_jobs(reader: &mut Reader<'_>) -> Jobs {
     Jobs {
         cpu_overcommit: reader.number("jobs.cpu_overcommit", 4, 1..=64),
@@ -402,9 +407,9 @@ fn take_jobs(reader: &mut Reader<'_>) -> Jobs {
         priority_max: take_priority_max(reader),
         refuse_over_quota: reader.flag("jobs.refuse_over_quota"),
         show_holders: !reader.flag("jobs.hide_holders"),
-        log_bytes_max: reader.number("jobs.log_limit_mib", 1024, 1..=1 << 20) << 20,
+        log_bytes_max: reader.number("jobs.log_limit_mib", 1024, 1..=LOG_LIMIT_MAX_MIB) << 20,
         old_paths: take_old_paths(reader),
-        old_registries: reader.pairs("aliases.registries"),
+        old_registries: take_old_registries(reader),
     }
 }
 
@@ -442,6 +447,23 @@ fn take_old_paths(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
         }
     }
     paths
+}
+
+fn take_old_registries(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
+    let registries = reader.pairs("aliases.registries");
+    // A colon is that of a port: a name has its tag in the job file.
+    let fits = |text: &str| {
+        let (_host, path) = text.split_once('/').unwrap_or((text, ""));
+        let unfit = |letter: char| letter.is_whitespace() || letter.is_control() || letter == '@';
+        !text.contains(unfit) && !path.contains(':') && text.split('/').all(|part| !part.is_empty())
+    };
+    for text in registries.iter().flat_map(|(old, now)| [old, now]).filter(|text| !fits(text)) {
+        reader.mistake(&format!(
+            "`gateway.aliases.registries`: `{text}` is no registry, nor a path in one; write it like \
+             `registry.example.org:5000` or `registry.example.org/team`, without `https://` and without a tag"
+        ));
+    }
+    registries
 }
 
 fn is_domain(text: &str) -> bool {

@@ -189,4 +189,15 @@ fn old_paths_and_registries_are_the_sites_own_keys() {
     {
         assert!(read(&format!("[gateway.aliases.paths]\n{wrong}"), None).is_err(), "{wrong}");
     }
+    let read = |pair: &str| read(&format!("[gateway.aliases.registries]\n{pair}"), None);
+    assert!(read("\"old.example.org:5000/lab\" = \"localhost/berth\"").is_ok());
+    for wrong in [
+        "\"https://old.example.org\" = \"new.example.org\"",
+        "\"old.example.org/\" = \"new.example.org\"",
+        "\"old.example.org/a:1\" = \"new.example.org\"",
+        "\"old.example.org\" = \"\"",
+        "\"old.example.org\" = \"new example\"",
+    ] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
 }
