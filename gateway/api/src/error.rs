@@ -113,6 +113,7 @@ pub enum Reason {
     CommandHasNul,
     CommandTooLong,
     DaysOutOfRange,
+    TimeLimitTooLong,
     LimitOutOfRange,
     NothingToChange,
     NoSuchGroup,
@@ -184,7 +185,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 88] = [
+    pub const ALL: [Self; 89] = [
         Self::NotANumber,
         Self::NotAWholeNumber,
         Self::NotText,
@@ -208,6 +209,7 @@ impl Reason {
         Self::CommandHasNul,
         Self::CommandTooLong,
         Self::DaysOutOfRange,
+        Self::TimeLimitTooLong,
         Self::LimitOutOfRange,
         Self::NothingToChange,
         Self::NoSuchGroup,
@@ -307,6 +309,7 @@ impl Reason {
             Self::CommandHasNul => "a word of it holds a NUL",
             Self::CommandTooLong => "it is longer than 128 KiB",
             Self::DaysOutOfRange => "it must be from 1 to 366",
+            Self::TimeLimitTooLong => "it must be at most 366 days, which are 31622400 seconds",
             Self::LimitOutOfRange => "it must be from 1 to 1000",
             Self::NothingToChange => "it changes nothing",
             Self::NoSuchGroup => "there is no group of that name",

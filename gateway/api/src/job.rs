@@ -221,7 +221,7 @@ pub struct ChangeJob {
     /// How long it may run from its start; 0 for as long as it takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_seconds: Option<u64>,
-    /// 1 to 9, 9 first; only while it waits.
+    /// 1 to 9, 9 first. It counts while the job waits, also for another try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
 }

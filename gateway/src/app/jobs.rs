@@ -16,7 +16,11 @@ use gateway_api::{
     session::Role,
 };
 use jiff::Timestamp;
-use jobfile::{JobSpec, Level, Site, spec::StoragePath, variables};
+use jobfile::{
+    JobSpec, Level, Site,
+    spec::{Accompaniment, StoragePath},
+    variables,
+};
 
 use super::{App, instances::check, line};
 use crate::{
@@ -36,6 +40,9 @@ impl App {
     /// Takes a job into the line. Every mistake in its file is told at once, and then nothing is queued.
     pub(crate) async fn submit_job(&self, caller: &Caller, wanted: SubmitJob) -> Result<Job, Error> {
         let (mut row, warnings) = self.draft(caller, &wanted).await?;
+        if let Some((wanted, largest)) = self.too_many_cpus(&row) {
+            return Err(Error::TooLarge { field: "cpus", wanted, largest });
+        }
         self.refuse(&line::job_work(&row)).await?;
         self.check_task_names(&row).await?;
         self.check_job_secrets(caller, &row.spec).await?;
@@ -70,7 +77,10 @@ impl App {
 
     /// A task is called like an instance, so no two of one user may be called the same.
     async fn check_task_names(&self, row: &JobRow) -> Result<(), Error> {
-        let mine: HashSet<Slug> = row.task_slugs().collect();
+        let mut mine: HashSet<Slug> = HashSet::new();
+        if let Some(twice) = row.task_slugs().find(|slug| !mine.insert(slug.clone())) {
+            return Err(Error::AlreadyExists { kind: "task", name: twice.to_string() });
+        }
         if let Some(name) = self.store.slug_taken(row.user_id, &mine).await? {
             return Err(Error::NameTaken { name });
         }
@@ -85,7 +95,23 @@ impl App {
     /// What would become of a submission.
     pub(crate) async fn dry_run_job(&self, caller: &Caller, wanted: &SubmitJob) -> Result<DryRun, Error> {
         let (row, _) = self.draft(caller, wanted).await?;
+        if let Some((wanted, largest)) = self.too_many_cpus(&row) {
+            return Ok(line::never_so_many_cpus(wanted, largest));
+        }
+        if self.store.job_by_slug(row.user_id, &row.slug).await?.is_some() {
+            return Err(Error::AlreadyExists { kind: "job", name: row.name });
+        }
+        self.check_task_names(&row).await?;
+        self.check_job_secrets(caller, &row.spec).await?;
         self.dry_run(&line::job_work(&row)).await
+    }
+
+    /// A task that asks for more processors than its machine has, and how many that are: the engine starts none such,
+    /// though the line gives out each processor several times.
+    fn too_many_cpus(&self, row: &JobRow) -> Option<(String, String)> {
+        let most = self.clusters.of(&row.cluster).node()?.cpus;
+        let wanted = row.spec.roles.iter().map(|role| role.resources.cpus).find(|wanted| *wanted > most)?;
+        Some((wanted.to_string(), most.to_string()))
     }
 
     /// A page of the caller's own jobs, or of all that they may see: the newest, or those that come after `page.after`.
@@ -220,7 +246,7 @@ impl App {
             return Err(Error::unfit("", gateway_api::error::Reason::NothingToChange));
         }
         if wanted.time_limit_seconds.is_some_and(|limit| limit > TIME_LIMIT_MAX) {
-            return Err(Error::unfit("time_limit_seconds", gateway_api::error::Reason::DaysOutOfRange));
+            return Err(Error::unfit("time_limit_seconds", gateway_api::error::Reason::TimeLimitTooLong));
         }
         if wanted
             .priority
@@ -229,6 +255,9 @@ impl App {
             return Err(Error::unfit("priority", gateway_api::error::Reason::PriorityOutOfRange));
         }
         self.check_priority(caller, wanted.priority)?;
+        if let Some(limit) = wanted.time_limit_seconds {
+            self.check_promises(caller, name, limit).await?;
+        }
         let by = caller.user.name.to_string();
         self.act_on_job(caller, name, JobAction::Change, |row| {
             if let Some(limit) = wanted.time_limit_seconds {
@@ -240,6 +269,19 @@ impl App {
             JobEvent::Changed { by: by.clone() }
         })
         .await
+    }
+
+    /// The limit of what runs is what others were told by when they start: only an admin changes that.
+    async fn check_promises(&self, caller: &Caller, name: &str, limit: u64) -> Result<(), Error> {
+        let row = self.find_job(caller, name).await?;
+        policy::act_on_job(caller, &row, JobAction::Change)?;
+        let begun = row.begun_at.unwrap_or_else(Timestamp::now);
+        let limit = (limit > 0).then(|| Duration::from_secs(limit));
+        let end = limit.and_then(|limit| begun.checked_add(limit).ok());
+        if caller.user.role != Role::Admin && self.holds_up(row.id.as_str(), end).await? {
+            return Err(Error::Forbidden { why: "somebody in the line was told an earlier start" });
+        }
+        Ok(())
     }
 
     /// The same file once more, as a new job of the caller's.
@@ -277,7 +319,8 @@ impl App {
             _ => name,
         };
         for number in 2..u32::MAX {
-            let next = format!("{stem}-{number}");
+            let number = format!("-{number}");
+            let next = stem.get(..NAME_MAX - number.len()).unwrap_or(stem).to_owned() + &number;
             if self.store.job_by_slug(caller.user.id, &Slug::of_job(&next)).await?.is_none() {
                 return Ok(next);
             }
@@ -386,10 +429,9 @@ impl App {
         let registries = self.config.jobs.old_registries.clone();
         let mut site = Site { storages, shares: Some(shares), registries, ..Site::default() };
         if let Some(node) = cluster.node() {
-            // Nobody asked for it, so nobody is refused for it on a small machine.
-            let with = &mut site.with_each_gpu;
-            with.cpus = with.cpus.min(node.cpus);
-            with.memory_mib = with.memory_mib.min(node.memory_bytes >> 21);
+            // Half of the memory, since nobody has said that they need all of it.
+            site.with_gpus_most =
+                Some(Accompaniment { cpus: node.cpus, memory_mib: node.memory_bytes >> 21 });
         }
         site
     }
@@ -417,23 +459,13 @@ impl App {
         }))
     }
 
-    /// Checks what each role asks for; a saved image becomes the one with its digest.
+    /// Checks the image of each role; a saved one becomes the one with its digest.
     async fn check_roles(&self, caller: &Caller, cluster: &Cluster, spec: &mut JobSpec) -> Result<(), Error> {
-        let node = cluster.node();
         for role in &mut spec.roles {
             if let Some(image) = &mut role.image {
                 check::image(image)?;
                 *image = self.authorise_image(caller, image).await?;
                 self.check_image_is_here(cluster, image).await?;
-            }
-            if let Some(node) = &node
-                && role.resources.cpus > node.cpus
-            {
-                return Err(Error::TooLarge {
-                    field: "cpus",
-                    wanted: role.resources.cpus.to_string(),
-                    largest: node.cpus.to_string(),
-                });
             }
         }
         Ok(())

@@ -145,6 +145,22 @@ impl App {
         Ok(queue::decide_for(&outlook.situation, &self.in_our_words(work.clone())))
     }
 
+    /// Whether somebody in the line would start later than they were told if what runs as `id` might go on until `end`,
+    /// or without one.
+    pub(super) async fn holds_up(&self, id: &str, end: Option<Timestamp>) -> Result<bool, StoreError> {
+        let Some(outlook) = self.outlook().await? else { return Ok(false) };
+        let mut later = outlook.situation.clone();
+        for running in later.running.iter_mut().filter(|running| running.id == id) {
+            running.ends_by = end;
+        }
+        let [told, then] = [&outlook.situation, &later].map(|situation| starts(&queue::decide(situation)));
+        let is_later = |(id, told): (&String, &Option<Timestamp>)| {
+            let then = then.get(id).copied();
+            told.is_some_and(|told| then.is_some_and(|then| then.is_none_or(|then| then > told)))
+        };
+        Ok(told.iter().any(is_later))
+    }
+
     /// Refuses at once what no machine could ever take, and what is over its user's quota where the site wants that.
     pub(crate) async fn refuse(&self, work: &Work) -> Result<(), Error> {
         let outcome = self.foresee(work).await?;
@@ -403,6 +419,15 @@ fn place(outcome: &Outcome) -> Option<QueuePlace> {
     }
 }
 
+/// When each that waits starts at the latest, where time limits say so.
+fn starts(decisions: &[Decision]) -> HashMap<String, Option<Timestamp>> {
+    let waits = |decision: &Decision| match &decision.outcome {
+        Outcome::Wait { starts_by, .. } => Some((decision.id.clone(), *starts_by)),
+        Outcome::Start { .. } | Outcome::Never { .. } => None,
+    };
+    decisions.iter().filter_map(waits).collect()
+}
+
 type Said = (QueueReason, BTreeMap<String, String>);
 
 fn said<const N: usize>(reason: QueueReason, params: [(&str, String); N]) -> Said {
@@ -460,6 +485,13 @@ fn waits(reason: &Reason) -> Said {
         }
         Reason::NotReady => said(QueueReason::NotReady, []),
     }
+}
+
+/// What becomes of a task that asks for more processors than its machine has.
+pub(super) fn never_so_many_cpus(wanted: String, largest: String) -> DryRun {
+    let params = [("resource", word(&Resource::Cpus)), ("wanted", wanted), ("largest", largest)];
+    let (reason, params) = said(QueueReason::Never, params);
+    DryRun::Never { reason, params }
 }
 
 fn impossible(reason: &Impossible) -> Said {

@@ -256,6 +256,7 @@ fn reason(word: &str) -> Option<&'static str> {
         Reason::CommandHasNul => "其中含有空字符（NUL）",
         Reason::CommandTooLong => "不能超过 128 KiB",
         Reason::DaysOutOfRange => "须在 1 至 366 之间",
+        Reason::TimeLimitTooLong => "不得超过 366 天（31622400 秒）",
         Reason::LimitOutOfRange => "须在 1 至 1000 之间",
         Reason::NothingToChange => "没有任何要修改的内容",
         Reason::NoSuchGroup => "没有这个用户组",

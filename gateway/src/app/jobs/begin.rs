@@ -126,7 +126,7 @@ impl App {
             for value in env.values_mut() {
                 *value = reveal(value);
             }
-            let output = placement.folders.output.as_deref();
+            let output = env.get("PAI_OUTPUT_DIR").filter(|_| makes_output(&job.spec)).map(String::as_str);
             let role = job.spec.roles.get(task.role);
             let command = role.map(|role| argv(&role.command, output, reveal)).unwrap_or_default();
             let again = role.and_then(|role| again(&job.spec, role));
@@ -211,6 +211,11 @@ if command -v bash >/dev/null 2>&1; then exec bash -c "$0"; fi; exec sh -c "$0""
         }
         Command::Program(words) => words.iter().map(|word| text(word)).collect(),
     }
+}
+
+/// Whether a task finds the folder for its output made: the one that its file names, or OpenPAI's usual one.
+fn makes_output(spec: &JobSpec) -> bool {
+    spec.output_dir.is_some() || spec.dialect == Dialect::OpenpaiV1
 }
 
 /// After which exit codes a task of this role is run again by its own agent; `None` if never.

@@ -1443,7 +1443,7 @@ export interface components {
         ChangeJob: {
             /**
              * Format: int32
-             * @description 1 to 9, 9 first; only while it waits.
+             * @description 1 to 9, 9 first. It counts while the job waits, also for another try.
              */
             priority?: number | null;
             /**
