@@ -3,15 +3,15 @@
 use gateway_api::{
     Code, Status,
     client::ClientError,
-    job::{EndCause, SubmitJob},
+    job::{DryRun, EndCause, SubmitJob},
 };
-use tests::{IMAGE, OrFail as _, Setup, World};
+use tests::{IMAGE, OrFail as _, Setup, World, engine, nvml};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
 
-use super::jobs::{home, run, v1};
+use super::jobs::{home, run, submit, until_running, v1};
 
 /// A file below the user's home.
 fn put(world: &World, file: &str, text: &str) {
@@ -170,6 +170,113 @@ async fn old_paths_and_registries_work_in_files_and_commands() {
     assert!(said.contains("`/nowhere` cannot be read"), "{said}");
 }
 
+/// What was in those files' places on the older platforms.
+const OLD_PLACES: &str = r#"
+[gateway.jobs]
+pools = ["dgx"]
+[gateway.aliases.paths]
+"/gdata" = "home/gdata"
+"/home/cluster/pai-hdd/alice" = "home"
+"/home/cluster/datasets" = "home/gdata"
+[gateway.aliases.registries]
+"registry.example.org:5000/user-images" = "localhost/berth"
+"registry.example.org:5000/pytorch" = "localhost/berth"
+"registry.example.org:5000/lab" = "localhost/berth"
+"tensorflow" = "localhost/berth"
+"#;
+const OLD_IMAGES: [&str; 4] = [
+    "localhost/berth/deepo:v2.0",
+    "localhost/berth/pytorch:1.9-cuda11.1",
+    "localhost/berth/pytorch:1.9-py3.8-cuda11.1",
+    "localhost/berth/tensorflow:1.15.5-gpu",
+];
+
+/// Stands for the training script: says where it is, what is there, and what it was given.
+const IMAGENET: &str = "import os, sys\n\
+                        cards = os.environ['NVIDIA_VISIBLE_DEVICES'].split(',')\n\
+                        print(sys.argv[-1], os.listdir(sys.argv[-1]), os.environ['EPOCHS'], len(cards))\n";
+
+/// Stands for the benchmark of two roles: each worker sends to every server that the variables name.
+const BENCHMARK: &str = r#"
+import os, socket, sys
+given = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
+servers = [place.split(":") for place in os.environ["PAI_TASK_ROLE_ps_server_HOST_LIST"].split(",")]
+if given["job_name"] == "ps":
+    assert given["ps_hosts"] == os.environ["PAI_TASK_ROLE_ps_server_HOST_LIST"]
+    server = socket.create_server(("", int(servers[int(given["task_index"])][1])))
+    while True:
+        peer, _ = server.accept()
+        peer.sendall(peer.recv(64).upper())
+        peer.close()
+for host, port in servers:
+    while True:
+        try:
+            peer = socket.create_connection((host, int(port)))
+            break
+        except OSError:
+            pass
+    peer.sendall(b"gradients of " + given["task_index"].encode())
+    print(peer.recv(64).decode())
+"#;
+
+/// A file that somebody had on an older platform, with these parts of it changed.
+fn old_file(name: &str, changes: &[(&str, &str)]) -> String {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../gateway/jobfile/tests/files");
+    let text = std::fs::read_to_string(folder.join(name)).or_fail("read a file");
+    changes.iter().fold(text, |text, (large, small)| {
+        assert!(text.contains(large), "{name}: {large}");
+        text.replace(large, small)
+    })
+}
+
+/// The files that users of older platforms have, as they are but for sizes that this machine does not have.
+#[tokio::test]
+async fn files_of_older_platforms_run_with_the_sites_aliases() {
+    OLD_IMAGES.iter().for_each(|name| drop(engine::docker(&["tag", IMAGE, name])));
+    let directory = tempfile::tempdir().or_fail("make a directory");
+    let nvml = Some(nvml::library(directory.path()));
+    let setup = Setup { config: OLD_PLACES.to_owned(), nvml, ..Setup::default() };
+    let world = World::start_with(setup).await;
+    put(&world, "gdata/imagenet/classes", "1000\n");
+    put(&world, "examples/imagenet/main.py", IMAGENET);
+    put(&world, "code/tf_cnn_benchmarks.py", BENCHMARK);
+
+    let small = [("\"cpuNumber\": 16", "\"cpuNumber\": 1"), ("65536", "512"), ("8192", "128")];
+    let imagenet = old_file("imagenet-4gpu.json", &small);
+    let small = [("worker_cpu=4", "worker_cpu=1"), ("worker_memory=16", "worker_memory=1"), ("8Gi", "64Mi")];
+    let params = old_file("sample_job.params", &small);
+    // What it installs is not what it is about, and its code is below the home.
+    let small = [
+        ("pip --quiet install scipy && python code", "python /userhome/code"),
+        ("\"cpuNumber\": 2", "\"cpuNumber\": 1"),
+        ("8192", "128"),
+        ("16384", "128"),
+        ("1024", "64"),
+        ("\"gpuNumber\": 4", "\"gpuNumber\": 1"),
+    ];
+    let two_roles = old_file("two-roles.json", &small);
+    for (file, task, expected) in [
+        (old_file("hello-world.json", &[("sleep 60", "sleep 1")]), "hello/0", "Hello, GPU cluster!"),
+        (imagenet, "train/0", "/gdata/imagenet ['classes'] 90 4"),
+        (params, "worker/1", "hello world\nTrue"),
+        (two_roles, "worker/1", "GRADIENTS OF 1\nGRADIENTS OF 1\n"),
+    ] {
+        let job = run(&world, file).await;
+        let logs = world.berth(&["logs", &format!("{}/{task}", job.name)]).await.succeeded();
+        assert_eq!(job.status, Status::Succeeded, "{job:?}\n{logs}");
+        assert!(logs.contains(expected), "{logs}");
+    }
+
+    // Two cards would bring more processors than this machine has.
+    let shell = submit(&world, old_file("shell.yaml", &[("shm_size: 8G", "shm_size: 64M")])).await;
+    let shell = until_running(&world, &shell.name).await;
+    assert_eq!((shell.description.as_str(), shell.tasks[0].cards.len()), ("<alice>_<dev>", 2));
+    let files = ["home/gdata/imagenet/classes", "datasets/imagenet/classes"];
+    let there = [&["exec", &shell.tasks[0].name, "--", "cat"][..], &files[..]].concat();
+    assert_eq!(world.berth(&there).await.succeeded(), "1000\n1000\n");
+    OLD_IMAGES.iter().for_each(|name| drop(engine::docker(&["rmi", name])));
+}
+
 #[tokio::test]
 async fn what_only_the_site_knows_of_a_file_is_told_in_the_users_language() {
     let world = World::start().await;
@@ -208,6 +315,53 @@ async fn what_needs_more_than_one_machine_is_refused_with_that_reason() {
     let refused = world.client().submit_job(&SubmitJob::new(file)).await;
     assert_eq!(refusal(refused), Some(Code::NeedsMoreMachines));
     assert_eq!(world.client().jobs(false).await.or_fail("list jobs"), [], "nothing is queued");
+}
+
+#[tokio::test]
+async fn roles_whose_tasks_would_be_called_the_same_are_refused() {
+    let world = World::start().await;
+    let with_role = |name: &str, other: &str| {
+        let roles = [name, other].map(|name| {
+            format!(r#"{{"name": "{name}", "cpuNumber": 1, "memoryMB": 128, "command": "true"}}"#)
+        });
+        let file =
+            format!(r#"{{"jobName": "alike", "image": "{IMAGE}", "taskRoles": [{}]}}"#, roles.join(","));
+        SubmitJob::new(file)
+    };
+    // The last two are long, and what their names are shortened to happens to be the same.
+    let alike = [
+        ("Worker", "worker", Code::BadJobFile),
+        ("worker_of_the_7097", "worker_of_the_13140", Code::AlreadyExists),
+    ];
+    for (name, other, code) in alike {
+        let wanted = with_role(name, other);
+        assert_eq!(refusal(world.client().submit_job(&wanted).await), Some(code), "{name}");
+        let foreseen = world.client().dry_run_job(&wanted).await;
+        assert_eq!(foreseen.err().and_then(|error| error.code()), Some(code), "{name}");
+    }
+    assert_eq!(world.client().jobs(false).await.or_fail("list jobs"), [], "nothing is queued");
+}
+
+#[tokio::test]
+async fn what_would_become_of_a_file_is_what_becomes_of_it() {
+    let world = World::start().await;
+    let foresee = async |file: String| world.client().dry_run_job(&SubmitJob::new(file)).await;
+    let many = v1("many", "", "true").replace("\"cpuNumber\": 1", "\"cpuNumber\": 9999");
+    let foreseen = foresee(many.clone()).await.or_fail("ask what becomes of it");
+    let DryRun::Never { params, .. } = &foreseen else { panic!("{foreseen:?}") };
+    assert_eq!((params["resource"].as_str(), params["wanted"].as_str()), ("cpus", "9999"));
+    assert_eq!(refusal(world.client().submit_job(&SubmitJob::new(many)).await), Some(Code::TooLarge));
+
+    let secret = v1("open", "", "echo <% $secrets.none %>");
+    let code = async |file: String| foresee(file).await.err().and_then(|error| error.code());
+    let refused = refusal(world.client().submit_job(&SubmitJob::new(secret.clone())).await);
+    assert!(refused.is_some() && code(secret).await == refused, "{refused:?}");
+    run(&world, v1("taken", "", "true")).await;
+    assert_eq!(code(v1("taken", "", "true")).await, Some(Code::AlreadyExists));
+
+    // A file of ten megabytes is refused before it is read.
+    let large = SubmitJob::new("#".repeat(10 << 20));
+    assert_eq!(refusal(world.client().submit_job(&large).await), Some(Code::BodyTooLarge));
 }
 
 #[tokio::test]

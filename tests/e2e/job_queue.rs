@@ -1,8 +1,8 @@
 //! Many jobs in one line.
 
 use gateway_api::{
-    Job, Status,
-    job::{JobEvent, SubmitJob},
+    Code, Job, Status,
+    job::{ChangeJob, JobEvent, SubmitJob},
 };
 use tests::{IMAGE, LIMIT, OrFail as _, World, wait_until, wait_until_agreed};
 
@@ -79,4 +79,35 @@ async fn the_higher_priority_is_first_in_the_line() {
     }
     let order = std::fs::read_to_string(world.data().join("home/admin/order")).or_fail("see the order");
     assert_eq!(order, "9\n5\n1\n");
+}
+
+#[tokio::test]
+async fn only_an_admin_takes_back_what_somebody_in_the_line_was_told() {
+    let world = World::start().await;
+    let (client, alice) = (world.client(), world.person("alice").await);
+    let node = client.nodes().await.or_fail("list the nodes").remove(0);
+    let most = (node.memory_bytes >> 20) * 6 / 10;
+    let large = |name: &str| {
+        let file = file(name, "time_limit: 1h\n", "sleep 600").file;
+        SubmitJob::new(file.replace("memory: 100M", &format!("memory: {most}M")))
+    };
+    let limit = |hours: u64| ChangeJob { time_limit_seconds: Some(hours * 3600), priority: None };
+    let hers = alice.submit_job(&large("hers")).await.or_fail("submit a job");
+    wait_until("it runs", LIMIT, async || {
+        let job = alice.job("hers").await.or_fail("show a job");
+        matches!(job.status, Status::Running { .. }).then_some(())
+    })
+    .await;
+    alice.change_job("hers", &limit(2)).await.or_fail("lengthen what nobody waits for");
+    client.submit_job(&large("next")).await.or_fail("submit a job");
+    wait_until("the next is told when it starts", LIMIT, async || {
+        client.job("next").await.or_fail("show a job").queue?.starts_by
+    })
+    .await;
+    for longer in [limit(3), limit(0)] {
+        let refused = alice.change_job("hers", &longer).await;
+        assert_eq!(refused.err().and_then(|error| error.code()), Some(Code::Forbidden));
+    }
+    alice.change_job("hers", &limit(1)).await.or_fail("shorten it");
+    client.change_job(hers.id.as_str(), &limit(3)).await.or_fail("lengthen it as an admin");
 }

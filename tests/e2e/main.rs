@@ -16,6 +16,7 @@ mod groups;
 mod hostile;
 mod image_room;
 mod instance;
+mod job_ends;
 mod job_files;
 mod job_logs;
 mod job_queue;
