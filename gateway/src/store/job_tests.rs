@@ -27,6 +27,7 @@ async fn submitted(store: &Store) -> JobRow {
         warnings: &[],
         status: &status,
         priority: 5,
+        needs: &[],
     };
     store.add_job(new, &Line::by_system("job.submit", id.as_str())).await.unwrap();
     store.job(&id).await.unwrap().unwrap()
