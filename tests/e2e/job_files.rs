@@ -232,7 +232,9 @@ fn old_file(name: &str, changes: &[(&str, &str)]) -> String {
 /// The files that users of older platforms have, as they are but for sizes that this machine does not have.
 #[tokio::test]
 async fn files_of_older_platforms_run_with_the_sites_aliases() {
-    OLD_IMAGES.iter().for_each(|name| drop(engine::docker(&["tag", IMAGE, name])));
+    for name in OLD_IMAGES {
+        drop(engine::docker(&["tag", IMAGE, name]));
+    }
     let directory = tempfile::tempdir().or_fail("make a directory");
     let nvml = Some(nvml::library(directory.path()));
     let setup = Setup { config: OLD_PLACES.to_owned(), nvml, ..Setup::default() };
@@ -274,7 +276,9 @@ async fn files_of_older_platforms_run_with_the_sites_aliases() {
     let files = ["home/gdata/imagenet/classes", "datasets/imagenet/classes"];
     let there = [&["exec", &shell.tasks[0].name, "--", "cat"][..], &files[..]].concat();
     assert_eq!(world.berth(&there).await.succeeded(), "1000\n1000\n");
-    OLD_IMAGES.iter().for_each(|name| drop(engine::docker(&["rmi", name])));
+    for name in OLD_IMAGES {
+        drop(engine::docker(&["rmi", name]));
+    }
 }
 
 #[tokio::test]

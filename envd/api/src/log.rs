@@ -85,9 +85,8 @@ struct Gathered {
 /// From now on the lines of this thread wait for [`write_gathered`], a warning, or many others. For threads that answer
 /// a request after the other: they have no time for a write in each, and a moment without work after each burst.
 pub fn gather() {
-    GATHERED.with_borrow_mut(|gathered| {
-        *gathered = Some(Gathered { lines: Vec::new(), written: Instant::now() })
-    });
+    let nothing = Gathered { lines: Vec::new(), written: Instant::now() };
+    GATHERED.set(Some(nothing));
 }
 
 /// Writes the lines of this thread that wait.
