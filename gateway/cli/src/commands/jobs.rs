@@ -308,7 +308,7 @@ mod tests {
     use super::*;
     use crate::words::Language;
 
-    fn job(name: &str, status: serde_json::Value, ended: serde_json::Value) -> Job {
+    fn job(name: &str, status: &serde_json::Value, ended: &serde_json::Value) -> Job {
         let task = serde_json::json!({"role": "main", "index": 0, "name": format!("{name}-main-0"), "status": status});
         let ended_at = (!ended.is_null()).then_some("2026-01-31T11:30:00Z");
         serde_json::from_value(serde_json::json!({
@@ -330,20 +330,20 @@ mod tests {
 
         let since = "2026-01-31T11:00:00Z";
         let jobs = [
-            job("late", json!({"state": "waiting", "reason": "queued", "message": ""}), Null),
-            job("pulls", json!({"state": "pulling", "done_bytes": 1, "total_bytes": 2}), Null),
-            job("begins", json!({"state": "starting"}), Null),
-            job("runs", json!({"state": "running", "since": since}), Null),
-            job("done", json!({"state": "succeeded"}), json!({"cause": "succeeded"})),
+            job("late", &json!({"state": "waiting", "reason": "queued", "message": ""}), &Null),
+            job("pulls", &json!({"state": "pulling", "done_bytes": 1, "total_bytes": 2}), &Null),
+            job("begins", &json!({"state": "starting"}), &Null),
+            job("runs", &json!({"state": "running", "since": since}), &Null),
+            job("done", &json!({"state": "succeeded"}), &json!({"cause": "succeeded"})),
             job(
                 "fails",
-                json!({"state": "failed", "reason": "exit code 3", "exit_code": 3}),
-                json!({"cause": "exit_code", "exit_code": 3, "task": "main/0"}),
+                &json!({"state": "failed", "reason": "exit code 3", "exit_code": 3}),
+                &json!({"cause": "exit_code", "exit_code": 3, "task": "main/0"}),
             ),
             job(
                 "over",
-                json!({"state": "stopped", "exit_code": null}),
-                json!({"cause": "stopped", "by": "bob"}),
+                &json!({"state": "stopped", "exit_code": null}),
+                &json!({"cause": "stopped", "by": "bob"}),
             ),
         ];
         let mut text = Vec::new();
