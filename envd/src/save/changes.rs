@@ -182,7 +182,7 @@ fn looks_secret(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
     let name = path.rsplit('/').next().unwrap_or_default();
     let is_key = (path.starts_with(".ssh/") || path.contains("/.ssh/"))
-        && !name.ends_with(".pub")
+        && Path::new(name).extension().is_none_or(|end| end != "pub")
         && !NOT_KEYS.contains(&name);
     let is_one = NAMES.contains(&name)
         || name.starts_with(".env.")

@@ -177,10 +177,10 @@ pub(crate) fn hold_still(file: &str, freeze: &str, thaw: &str) -> io::Result<()>
         poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&timeout))?;
         Ok(())
     };
-    let held = hold();
+    let result = hold();
     // Whatever came of the rest.
     fs::write(file, thaw)?;
-    held?;
+    result?;
     writeln!(io::stdout(), "{}", begun.elapsed().as_millis())
 }
 
