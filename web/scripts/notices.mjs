@@ -10,12 +10,15 @@ function sourceOf(folder) {
   return repository?.url ?? repository ?? homepage ?? 'in the package itself'
 }
 
+/** The files of a folder by their names. */
+function named(place, name) {
+  return readdirSync(place)
+    .filter((file) => name.test(file))
+    .map((file) => new URL(file, place))
+}
+
 /** Where the texts of a package's licence are; some keep those that theirs speaks of in a folder. */
 function texts(folder) {
-  const named = (place, name) =>
-    readdirSync(place)
-      .filter((file) => name.test(file))
-      .map((file) => new URL(file, place))
   const docs = new URL('docs/', folder)
   const found = [
     ...named(folder, /^(licen[cs]e|copying|notice|authors)/i),
