@@ -222,9 +222,6 @@ async fn requests_that_leave_a_doubt_are_refused() {
         format!(
             "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n"
         ),
-        format!(
-            "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Transfer-Encoding: chunked\r\n\r\n0\r\nA: b\n\n{smuggled}"
-        ),
         format!("POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Content-Length: +4\r\n\r\nabcd"),
         format!(
             "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde"
@@ -255,6 +252,19 @@ async fn requests_that_leave_a_doubt_are_refused() {
         tokio::time::timeout(Duration::from_millis(50), listener.accept()).await.is_err(),
         "none of them reached the app"
     );
+    // One whose end is in doubt is on its way by then. What follows it stays here.
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: {host}\r\n{cookie}Transfer-Encoding: chunked\r\n\r\n0\r\nA: b\n\n{smuggled}"
+    );
+    let app = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut seen = Vec::new();
+        let _reset = stream.read_to_end(&mut seen).await;
+        String::from_utf8_lossy(&seen).into_owned()
+    };
+    let (answer, seen) = tokio::join!(stage.raw(request.as_bytes()), app);
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert!(answer.matches("HTTP/1.1 ").count() == 1 && !seen.contains("smuggled"), "{answer} {seen}");
     // Absolute form that names the same host is one way to say it.
     let app = async {
         let (mut stream, _) = listener.accept().await.unwrap();

@@ -122,6 +122,8 @@ impl Proxy {
         self.known.forget(&(visitor.session.instance.id.clone(), app));
         match no_answer {
             NoAnswer::Agent(error) => Ok(View::agent_unreachable(language, &error.to_string())),
+            // What the visitor sent broke off, or its end was in doubt.
+            NoAnswer::Broken(error) if error.is_user() => Ok(View::malformed(language)),
             NoAnswer::Broken(error) => Ok(View::broken(language, app, &error.to_string())),
             NoAnswer::Ended => Ok(View::trouble(language)),
             NoAnswer::TooSlow => Ok(View::too_slow(language)),

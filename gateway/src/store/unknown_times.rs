@@ -58,14 +58,16 @@ mod tests {
         let before = store.unknown_times().await.unwrap();
         assert_eq!(before.len(), 1, "nothing is known of what was before it");
         let (name, line) = ("alice".parse().unwrap(), Line::by_system("test", ""));
-        let new = NewUser {
-            name: &name,
-            password_hash: "hash",
-            role: Role::User,
-            group: GroupId::DEFAULT,
-            must_change_password: false,
-        };
-        store.add_user(new, &line).await.unwrap();
+        for (name, role) in [(&"admin".parse().unwrap(), Role::Admin), (&name, Role::User)] {
+            let new = NewUser {
+                name,
+                password_hash: "hash",
+                role,
+                group: GroupId::DEFAULT,
+                must_change_password: false,
+            };
+            store.add_user(new, &line).await.unwrap();
+        }
         let alice = store.user_by_name(&name).await.unwrap().unwrap().id;
         store.remove_user(alice, &Status::STOPPING, &line).await.unwrap();
 
