@@ -1,10 +1,7 @@
 //! What is said of a job from its submission on, and what its tasks wrote.
 
 use futures_util::StreamExt as _;
-use gateway_api::{
-    client::{LogPart, ProcessEvent},
-    job::JobEvent,
-};
+use gateway_api::{client::LogPart, job::JobEvent};
 use tests::{IMAGE, LIMIT, OrFail as _, World, wait_until};
 
 use super::jobs::{job, run, submit, until_running, v1};
@@ -90,33 +87,6 @@ async fn the_log_of_an_instance_is_searched_and_read_from_a_time_on() {
     assert_eq!(logs(&["--grep", "needle"]).await, "old needle\nnew needle\n");
     assert_eq!(logs(&["--since", &since]).await, "new needle\nhay\n");
     assert_eq!(logs(&["--since", &since, "--grep", "needle"]).await, "new needle\n");
-}
-
-#[tokio::test]
-async fn the_log_of_a_job_is_followed_by_whole_lines_and_read_from_a_time_on() {
-    let world = World::start().await;
-    let script = "echo first needle; printf 'old nee'; until [ -e /userhome/go ]; do sleep 0.1; done; \
-                  echo dle; echo hay; echo new needle";
-    submit(&world, v1("halves", "", script)).await;
-    wait_until("half a line is there", LIMIT, async || {
-        world.berth(&["logs", "halves"]).await.stdout.ends_with("old nee").then_some(())
-    })
-    .await;
-    let part = LogPart { grep: Some("needle".to_owned()), ..LogPart::default() };
-    let mut output = world.client().follow_job_logs("halves", &part).await.or_fail("follow the log").output;
-    let (mut shown, mut since) = (String::new(), None);
-    while let Some(event) = output.next().await {
-        let ProcessEvent::Output { bytes, .. } = event.or_fail("read the log") else { continue };
-        shown += &String::from_utf8_lossy(&bytes);
-        if since.is_none() {
-            since = Some(jiff::Timestamp::now());
-            std::fs::write(world.data().join("home/admin/go"), "").or_fail("let it go on");
-        }
-    }
-    assert_eq!(shown, "first needle\nold needle\nnew needle\n", "a line counts once it is whole");
-    let part = LogPart { since, ..LogPart::default() };
-    let later = world.client().job_logs("halves", &part).await.or_fail("read what came since");
-    assert_eq!(text(later).await, "dle\nhay\nnew needle\n");
 }
 
 #[tokio::test]
