@@ -35,7 +35,8 @@ async fn instances_and_terminals_outlive_killed_programs() {
     let container = world.only_container();
     let process = engine::inspect(&container, ".State.Pid");
     let door = world.client().ssh_door().await.or_fail("ask for the SSH door");
-    assert_eq!(host_key(&world), door.host_key);
+    let key = host_key(&world);
+    assert!(door.host_key.starts_with(&key), "{} is not {key}", door.host_key);
 
     world.kill_gateway();
     world.kill_envd();
@@ -48,7 +49,7 @@ async fn instances_and_terminals_outlive_killed_programs() {
     assert_eq!(engine::inspect(&container, ".State.Pid"), process, "it is the same process");
     let listed = world.berth(&["ls"]).await.succeeded();
     assert!(listed.contains("a1"), "{listed}");
-    assert_eq!(host_key(&world), door.host_key, "clients would warn of somebody in between");
+    assert_eq!(host_key(&world), key, "clients would warn of somebody in between");
     assert_eq!(world.berth(&["exec", "a1", "--", "echo", "again"]).await.succeeded(), "again\n");
 
     let mut screen = Screen::attach(&world.client(), "a1", "main").await;
