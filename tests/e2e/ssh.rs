@@ -478,5 +478,6 @@ async fn a_file_of_determined_becomes_a_shell() {
     let shown = world.berth(&["show", "shell"]).await.succeeded();
     assert!(shown.contains("a shell"), "{shown}");
     std::fs::write(&file, "description: x\nentrypoint: [python, train.py]\n").or_fail("write a file");
-    world.berth(&line).await.ended(1);
+    let (_, said) = world.berth(&line).await.ended(1);
+    assert!(said.contains("has a command of its own"), "{said}");
 }

@@ -86,6 +86,15 @@ fn what_is_written_is_read_as_the_same() {
 }
 
 #[test]
+fn a_job_in_the_sites_own_image_is_so_also_when_it_was_converted() {
+    let file = b"description: x\nentrypoint: [python, train.py]\n";
+    let spec = read(file, &site()).spec.unwrap();
+    assert_eq!(spec.roles[0].image, None);
+    let again = read(write(&spec).as_bytes(), &site());
+    assert_eq!(again.spec.as_ref(), Some(&spec), "{:?}", again.notes);
+}
+
+#[test]
 fn an_image_is_where_the_longest_alias_leads() {
     let aliases =
         [("old:5000", "hub"), ("old:5000/lab", "hub/vision"), ("old:5000/lab/own", "localhost/berth")];

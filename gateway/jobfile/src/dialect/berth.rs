@@ -83,8 +83,10 @@ pub(crate) fn read(fields: Fields<'_>) -> JobSpec {
 
 fn read_roles(fields: &Fields<'_>, spec: &mut JobSpec) {
     let interactive = spec.purpose == Purpose::Interactive;
+    // A machine to work in, and what came from Determined, may be in the site's own image; another job's must be said.
+    let needs_image = !interactive && spec.dialect != Dialect::Determined;
     let Some(field) = fields.take("roles") else {
-        let mut only = role_fields(fields, interactive);
+        let mut only = role_fields(fields, interactive, needs_image);
         only.name.push_str("main");
         spec.roles.push(only);
         return;
@@ -96,21 +98,20 @@ fn read_roles(fields: &Fields<'_>, spec: &mut JobSpec) {
     for item in items {
         let Some(role) = item.fields() else { continue };
         let name = role.required("name", "\"main\"").and_then(|field| field.name(&NameRule::ROLE));
-        let mut read = role_fields(&role, interactive);
+        let mut read = role_fields(&role, interactive, needs_image);
         read.name = name.unwrap_or_default();
         role.finish();
         add_role(&mut spec.roles, read, &item);
     }
 }
 
-fn role_fields(fields: &Fields<'_>, interactive: bool) -> Role {
+fn role_fields(fields: &Fields<'_>, interactive: bool, needs_image: bool) -> Role {
     let mut role = Role::named(String::new());
     if let Some(tasks) = fields.take("tasks").and_then(|field| field.count(1, MOST_TASKS, 1)) {
         role.tasks = tasks;
     }
-    // A machine to work in may be the site's own image; a job's must be said.
     let image_field =
-        if interactive { fields.take("image") } else { fields.required("image", "\"ubuntu:22.04\"") };
+        if needs_image { fields.required("image", "\"ubuntu:22.04\"") } else { fields.take("image") };
     role.image = image_field.and_then(|field| image(&field, fields));
     role.command = command(fields, interactive);
     role.work_dir = fields.take("work_dir").and_then(|field| field.optional());
