@@ -1,6 +1,7 @@
 """Requests that are far too large: `huge_requests.py INSTANCE`."""
 
 import sys
+import threading
 
 import paramiko
 from paramiko.message import Message
@@ -55,11 +56,42 @@ except (EOFError, OSError, paramiko.SSHException):
     pass
 transport.close()
 
-# Windows of nothing: a client that takes no byte.
+
+def open_with(transport, number, window, packet):
+    """Asks for a channel as it is said: paramiko itself would make windows and packets larger. None: it was not opened."""
+    channel = paramiko.Channel(number)
+    transport._channels.put(number, channel)
+    transport.channels_seen[number] = True
+    channel._set_transport(transport)
+    channel._set_window(window, packet)
+    opened = transport.channel_events[number] = threading.Event()
+    message = Message()
+    message.add_byte(b"\x5a")
+    message.add_string("session")
+    for value in (number, window, packet):
+        message.add_int(value)
+    transport._send_user_message(message)
+    return channel if opened.wait(30) and transport.is_active() else None
+
+
+def goes_on(transport, why):
+    other = transport.open_session(timeout=30)
+    other.exec_command("echo in")
+    check(other.makefile().read() == b"in\n", why)
+
+
+# A window of nothing: a client that takes no byte.
 transport = session()
-channel = transport.open_session(window_size=0, max_packet_size=32768, timeout=30)
-channel.exec_command("head -c 1000000 /dev/zero")
-other = transport.open_session(timeout=30)
-other.exec_command("echo in")
-check(other.makefile().read() == b"in\n", "one that does not read does not hold up the others")
+held = open_with(transport, 1000, 0, 32768)
+check(held, "a channel with a window of 0 is opened")
+held.exec_command("head -c 1000000 /dev/zero")
+goes_on(transport, "one that does not read does not hold up the others")
+
+# Packets of nothing, by which nothing could ever be sent: that connection ends, and no other.
+for window in (0, 1 << 20):
+    spoilt = session()
+    check(not open_with(spoilt, 1000, window, 0), "no channel has packets of 0 bytes")
+    spoilt.join(30)
+    check(not spoilt.is_active(), "whoever asks for packets of 0 bytes is sent away")
+    goes_on(transport, "the others do not notice")
 transport.close()
