@@ -1,7 +1,11 @@
 //! What is said of a job from its submission on, and what its tasks wrote.
 
 use futures_util::StreamExt as _;
-use gateway_api::{client::LogPart, job::JobEvent};
+use gateway_api::{
+    client::{LogPart, ProcessEvent},
+    job::JobEvent,
+};
+use jiff::Timestamp;
 use tests::{IMAGE, LIMIT, OrFail as _, World, wait_until};
 
 use super::jobs::{job, run, submit, until_running, v1};
@@ -67,6 +71,15 @@ async fn each_try_has_a_log_of_its_own_and_a_failure_says_what_came_last() {
     );
 }
 
+/// Logs know times to the second.
+async fn next_second() -> Timestamp {
+    let begun = Timestamp::now().as_second();
+    wait_until("another second has begun", LIMIT, async || {
+        Some(Timestamp::now()).filter(|now| now.as_second() > begun)
+    })
+    .await
+}
+
 #[tokio::test]
 async fn the_log_of_an_instance_is_searched_and_read_from_a_time_on() {
     let world = World::start().await;
@@ -75,18 +88,44 @@ async fn the_log_of_an_instance_is_searched_and_read_from_a_time_on() {
     world.berth(&create).await.succeeded();
     let logs = async |more: &[&str]| world.berth(&[&["logs", "a1"], more].concat()).await.succeeded();
     wait_until("it has begun", LIMIT, async || (logs(&[]).await == "old needle\n").then_some(())).await;
-    // Times are to the second.
-    let begun = jiff::Timestamp::now().as_second();
-    let since = wait_until("another second has begun", LIMIT, async || {
-        let now = jiff::Timestamp::now();
-        (now.as_second() > begun).then(|| now.to_string())
-    })
-    .await;
+    let since = next_second().await.to_string();
     std::fs::write(world.data().join("home/admin/go"), "").or_fail("let it go on");
     wait_until("it has written", LIMIT, async || logs(&[]).await.ends_with("hay\n").then_some(())).await;
     assert_eq!(logs(&["--grep", "needle"]).await, "old needle\nnew needle\n");
     assert_eq!(logs(&["--since", &since]).await, "new needle\nhay\n");
     assert_eq!(logs(&["--since", &since, "--grep", "needle"]).await, "new needle\n");
+}
+
+#[tokio::test]
+async fn the_log_of_a_job_is_followed_by_whole_lines_and_read_from_a_time_on() {
+    /// The engine hands longer lines over in pieces of this.
+    const PIECE: usize = 16 << 10;
+    let world = World::start().await;
+    let script = format!(
+        "echo first needle; printf '%0{PIECE}d' 0; until [ -e /userhome/go ]; do sleep 0.1; done; \
+         echo needle; echo hay"
+    );
+    submit(&world, v1("pieces", "", &script)).await;
+    wait_until("half a line is there", LIMIT, async || {
+        world.berth(&["logs", "pieces"]).await.stdout.ends_with('0').then_some(())
+    })
+    .await;
+    let since = next_second().await;
+    let part = LogPart { grep: Some("needle".to_owned()), ..LogPart::default() };
+    let mut output = world.client().follow_job_logs("pieces", &part).await.or_fail("follow the log").output;
+    let mut shown = String::new();
+    while let Some(event) = output.next().await {
+        let ProcessEvent::Output { bytes, .. } = event.or_fail("read the log") else { continue };
+        if shown.is_empty() {
+            std::fs::write(world.data().join("home/admin/go"), "").or_fail("let it go on");
+        }
+        shown += &String::from_utf8_lossy(&bytes);
+    }
+    let zeros = "0".repeat(PIECE);
+    assert_eq!(shown, format!("first needle\n{zeros}needle\n"), "a line counts once it is whole");
+    let part = LogPart { since: Some(since), ..LogPart::default() };
+    let later = world.client().job_logs("pieces", &part).await.or_fail("read what came since");
+    assert_eq!(text(later).await, "needle\nhay\n");
 }
 
 #[tokio::test]
