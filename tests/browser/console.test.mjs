@@ -50,7 +50,7 @@ test('an instance from its making to its end', async () => {
     await terminalShows(page, 'still-42')
     await shoot('6-terminal-after-reload')
 
-    await page.getByRole('button', { name: 'New terminal' }).click()
+    await page.getByRole('button', { name: 'New terminal', exact: true }).click()
     await page.getByRole('button', { name: 't2', exact: true }).waitFor()
     await page.getByText('Connected', { exact: true }).waitFor()
     await page.keyboard.type('echo second-$((6*7))\n')

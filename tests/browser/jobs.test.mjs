@@ -175,6 +175,7 @@ test('an instance is a form or a file, with the place where it is to be', async 
     const dialog = page.getByRole('dialog', { name: 'TensorBoard from a folder' })
     await dialog.getByRole('combobox', { name: 'Cluster', exact: true }).click()
     await page.getByRole('option', { name: 'annex' }).click()
+    await dialog.getByText('Show as CLI / API').click()
     await dialog.getByText('berth tensorboard /userhome --cluster annex').waitFor()
     await shoot('5-board')
     await dialog.getByRole('button', { name: 'Show', exact: true }).click()

@@ -8,7 +8,7 @@ test('a failed job shows its last lines, and its task is opened from there', asy
   await inBrowser('kept', { locale: 'en-GB' }, async (page, shoot) => {
     await signIn(page)
     await page.goto(`${site.url}/jobs/fails`)
-    await page.getByText('no such file: weights.pt').waitFor()
+    await page.getByText('no such file: weights.pt', { exact: true }).waitFor()
     await page.getByRole('link', { name: 'All of its output' }).waitFor()
     await page.getByText('Files of its tasks kept until').waitFor()
     await shoot('1-why')

@@ -127,7 +127,7 @@ function SubmitForm({ begin, name: named, source, cluster: there = '' }: FormPro
     setReplaced(replaced + 1)
   }
   const choose = (chosen: FileMode) => setMode(chosen)
-  const verdict = useVerdict({ ...wanted, file: settled })
+  const verdict = useVerdict({ ...wanted, file: settled }, !submit.isPending && !submit.isSuccess)
   const notes = usePlacedNotes(submit.error ?? verdict.error)
   const never = settled === file && verdict.data?.outcome === 'never'
   const ask = async () => {

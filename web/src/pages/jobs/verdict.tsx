@@ -12,8 +12,9 @@ import { IconAlert } from '../../ui/icons'
 import { Notes } from './converted'
 import type { PlacedNote } from './fields'
 
-export function useVerdict(wanted: SubmitJob): UseQueryResult<DryRun> {
-  return useQuery({ ...dryRunQuery(wanted), placeholderData: keepPreviousData })
+/** Not asked of what is being submitted: it would be in its own way. */
+export function useVerdict(wanted: SubmitJob, asked: boolean): UseQueryResult<DryRun> {
+  return useQuery({ ...dryRunQuery(wanted), enabled: asked, placeholderData: keepPreviousData })
 }
 
 /** What would become of the file. */
