@@ -27,22 +27,31 @@ export function refetchTopics(cache: QueryClient, topics: readonly string[]) {
   for (const queryKey of topics.flatMap((topic) => VIEWS[topic] ?? [])) {
     void readAgain(cache, { queryKey })
   }
-  if (topics.includes('work')) refetchAnothers(cache)
+  if (topics.includes('work')) refetchUntold(cache)
 }
 
-function isSomebodys(value: unknown): value is { id: string; user: string } {
+interface Shown {
+  id: string
+  user: string
+  /** The job whose task it is. */
+  job?: unknown
+}
+
+function isShown(value: unknown): value is Shown {
   return typeof value === 'object' && value !== null && 'id' in value && 'user' in value
 }
 
-/** The pages of what is not one's own: of that there is no other news. What is gone already is not asked for again. */
-function refetchAnothers(cache: QueryClient) {
+/** The pages of what no other news is about: what is not one's own, and tasks, which are shown with their job too. What is
+ * gone already is not asked for again. */
+function refetchUntold(cache: QueryClient) {
   const me = cache.getQueryData(meQuery.queryKey)?.name
   for (const kind of ['instances', 'jobs']) {
     for (const { queryKey, state } of cache.getQueryCache().findAll({ queryKey: [kind, 'one'] })) {
       const { data, status } = state
-      if (status !== 'success' || !isSomebodys(data) || data.user === me) continue
-      void readAgain(cache, { queryKey, exact: true })
-      if (kind === 'jobs') void readAgain(cache, { queryKey: ['jobs', 'events', data.id] })
+      if (status !== 'success' || !isShown(data)) continue
+      const anothers = data.user !== me
+      if (anothers || kind === 'jobs' || data.job) void readAgain(cache, { queryKey, exact: true })
+      if (anothers && kind === 'jobs') void readAgain(cache, { queryKey: ['jobs', 'events', data.id] })
     }
   }
 }
