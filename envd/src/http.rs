@@ -6,7 +6,12 @@ mod save;
 mod sftp;
 mod socket;
 
-use std::{convert::Infallible, error::Error, sync::Arc};
+use std::{
+    convert::Infallible,
+    error::Error,
+    net::{IpAddr, Ipv4Addr, UdpSocket},
+    sync::Arc,
+};
 
 use axum::{
     Json, Router,
@@ -231,11 +236,20 @@ async fn machine<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<NodeRepor
     let (tenants, disk) = (node.world.runtime.tenants(), node.world.runtime.disk_limit());
     let cards = node.world.cards.known();
     let gpus = u32::try_from(cards.len()).unwrap_or(u32::MAX);
-    Json(NodeReport { name, cpus, memory_bytes, gpus, cards, engine, tenants, syscalls, disk })
+    let address = own_address();
+    Json(NodeReport { name, address, cpus, memory_bytes, gpus, cards, engine, tenants, syscalls, disk })
 }
 
 async fn counts<R: Runtime>(State(node): State<Arc<Node<R>>>) -> Json<Vec<Counted>> {
     Json(node.counted().clone())
+}
+
+/// The address that this machine speaks to others from. Nothing is sent: that a way was chosen is enough.
+fn own_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // An address that is set aside for examples: the way to it is the way to everywhere.
+    socket.connect((Ipv4Addr::new(198, 51, 100, 1), 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|address| !address.is_loopback())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no machine has that many processors")]

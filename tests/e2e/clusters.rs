@@ -43,6 +43,7 @@ async fn each_cluster_lives_and_goes_alone() {
             "{listed}"
         );
     }
+    nodes_have_this_machines_address(&world).await;
     let (_, said) = world.berth(&["create", "nowhere", "--cluster", "moon"]).await.ended(1);
     assert!(said.contains("no cluster `moon`") && said.contains("default, annex"), "{said}");
 
@@ -238,4 +239,16 @@ async fn a_share_is_a_limit_for_all_who_use_it() {
         matches!(job.status, Status::Running { .. }).then_some(())
     })
     .await;
+}
+
+async fn nodes_have_this_machines_address(world: &World) {
+    let routes = std::fs::read_to_string("/proc/net/route").or_fail("read the routes");
+    let has_way_out = routes.lines().any(|line| line.split_whitespace().nth(1) == Some("00000000"));
+    for node in world.client().nodes().await.or_fail("list nodes") {
+        assert_eq!(node.address.is_some(), has_way_out, "{node:?}");
+        if let Some(address) = node.address {
+            std::net::TcpListener::bind((address, 0))
+                .or_fail("listen at the address that is said to be ours");
+        }
+    }
 }

@@ -29,7 +29,7 @@
 //! So nothing is deleted, started or stopped because of a restored store, and the next act of the user counts again.
 //! Containers that the store does not know at all are never touched: they are listed as orphans.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use gateway_api::{Goal, InstanceId, node::DiskLimit, secret::UseSecret};
 use jiff::Timestamp;
@@ -305,6 +305,9 @@ pub struct LocalImage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeReport {
     pub name: String,
+    /// Where other machines find it; none where it has no network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
     pub cpus: f64,
     pub memory_bytes: u64,
     pub gpus: u32,

@@ -1,5 +1,7 @@
 //! The machines that run instances.
 
+use std::net::IpAddr;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,6 +12,10 @@ use crate::{InstanceId, name::UserName};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Node {
     pub name: String,
+    /// Where other machines find it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub address: Option<IpAddr>,
     /// The cluster that it is.
     #[serde(default)]
     pub cluster: String,

@@ -84,6 +84,7 @@ impl App {
         ];
         Some(Node {
             name: node.name,
+            address: node.address,
             cluster: cluster.name.clone(),
             pools: self.pools_of(&cluster.name, None),
             state: match unwell.or(engine) {

@@ -61,6 +61,7 @@ async fn every_mistake_has_its_own_sentence_code_pointer_and_hint() {
     let site = Site::open_with(&format!("[gateway]\nregistry = \"{REGISTRY}\"")).await;
     site.app.clusters.first().note_node(NodeReport {
         name: "node".to_owned(),
+        address: None,
         cpus: 2.0,
         memory_bytes: 4 << 30,
         gpus: 0,

@@ -69,8 +69,17 @@ export async function readLogPart(source: LogSource, from: number, signal: Abort
 
 /** Where the raw text of a whole log is, for a download. */
 export function wholeLogAddress(source: LogSource): string {
-  // Of an instance that is the last thousand lines, unless one asks for all since some time.
-  return logAddress(source, '', 'instance' in source ? { since: '1970-01-01T00:00:00Z' } : {})
+  return logAddress(source, '', wholeLog(source))
+}
+
+/** Where those lines of the whole log are that hold a text. */
+export function foundInLogAddress(source: LogSource, text: string): string {
+  return logAddress(source, '', { ...wholeLog(source), grep: text })
+}
+
+/** Of an instance the last thousand lines are told, unless one asks for all since some time. */
+function wholeLog(source: LogSource): Record<string, string> {
+  return 'instance' in source ? { since: '1970-01-01T00:00:00Z' } : {}
 }
 
 function logAddress(source: LogSource, stream: '' | '/follow', part: Record<string, string>): string {

@@ -1,10 +1,10 @@
-import { ActionIcon, Button, Group, Stack, Switch, Text, TextInput, Tooltip } from '@mantine/core'
+import { ActionIcon, Anchor, Button, Group, Stack, Switch, Text, TextInput, Tooltip } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useNavigate, useRouter, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
-import { LAST_LINE, type LogSource, readLogPart, wholeLogAddress } from '../api/logs'
+import { foundInLogAddress, LAST_LINE, type LogSource, readLogPart, wholeLogAddress } from '../api/logs'
 import { IconArrowDown, IconDownload, IconSearch, IconUp } from '../ui/icons'
 import { type LineLinks, LogView } from '../ui/log-view'
 import { ReasonedButton } from '../ui/reasoned-button'
@@ -54,7 +54,13 @@ export function LogPanel({ source, writing, label, file }: Props) {
         <Group gap="md">
           {part && <PartSteps part={part} />}
           {!part && shown.cut && <NumberLines source={source} />}
-          <LogSearch find={find} count={found.count} current={at} partly={shown.cut} onCurrent={setCurrent} />
+          <LogSearch
+            find={find}
+            count={found.count}
+            current={at}
+            everywhere={shown.cut ? foundInLogAddress(source, find) : undefined}
+            onCurrent={setCurrent}
+          />
           <Switch
             size="xs"
             label={t('logs.wrap')}
@@ -156,13 +162,13 @@ interface SearchProps {
   find: string
   count: number
   current?: number
-  /** There is more of the log than is searched. */
-  partly: boolean
+  /** There is more of the log than is searched: where all the lines with the text are. */
+  everywhere?: string
   onCurrent: (match: number) => void
 }
 
 /** What is searched for stands in the address, so that a link shows it too. */
-function LogSearch({ find, count, current = 0, partly, onCurrent }: SearchProps) {
+function LogSearch({ find, count, current = 0, everywhere, onCurrent }: SearchProps) {
   const { t } = useTranslation('streams')
   const navigate = useNavigate()
   const look = (text: string) => {
@@ -189,8 +195,13 @@ function LogSearch({ find, count, current = 0, partly, onCurrent }: SearchProps)
         <>
           <Text size="xs" c="dimmed" role="status" className="numbers" style={{ whiteSpace: 'nowrap' }}>
             {count === 0 ? t('logs.no_match') : t('logs.match', { current: current + 1, count })}
-            {partly && ` · ${t('logs.in_shown')}`}
+            {everywhere && ` · ${t('logs.in_shown')}`}
           </Text>
+          {everywhere && (
+            <Anchor size="xs" href={everywhere} target="_blank" rel="noopener">
+              {t('logs.everywhere')}
+            </Anchor>
+          )}
           <ActionIcon variant="subtle" aria-label={t('logs.previous')} onClick={() => step(-1)}>
             <IconUp size={16} />
           </ActionIcon>

@@ -62,6 +62,7 @@ fn node_table(nodes: &[Node], cluster: Option<&Cluster>, words: Words) -> String
         };
         [
             node.name.clone(),
+            node.address.map(|address| address.to_string()).unwrap_or_default(),
             state,
             node.cpus.to_string(),
             size::display(node.memory_bytes),
@@ -69,7 +70,15 @@ fn node_table(nodes: &[Node], cluster: Option<&Cluster>, words: Words) -> String
             words.disk_limit(node.disk_limit).to_owned(),
         ]
     };
-    let titles = [Title::Name, Title::State, Title::Cpus, Title::Memory, Title::Gpus, Title::DiskLimit];
+    let titles = [
+        Title::Name,
+        Title::Address,
+        Title::State,
+        Title::Cpus,
+        Title::Memory,
+        Title::Gpus,
+        Title::DiskLimit,
+    ];
     let mut more = output::cluster_column(nodes.iter().map(|node| node.cluster.as_str())).to_vec();
     if nodes.iter().any(|node| !node.pools.is_empty()) {
         more.push(Title::Pools);
@@ -200,6 +209,7 @@ mod tests {
         for words in [Language::English, Language::Chinese].map(Words::new) {
             let node = |state, disk_limit| Node {
                 name: "node-1".to_owned(),
+                address: Some([10, 0, 0, 7].into()),
                 cluster: "default".to_owned(),
                 pools: vec!["dev".to_owned(), "train".to_owned()],
                 state,

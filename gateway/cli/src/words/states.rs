@@ -265,6 +265,7 @@ impl Words {
             Title::Viewers => self.pick("VIEWERS", "查看者"),
             Title::Outcome => self.pick("RESULT", "结果"),
             Title::Kind => self.pick("KIND", "类型"),
+            Title::Address => self.pick("ADDRESS", "地址"),
             Title::DiskLimit => self.pick("DISK LIMIT", "磁盘上限"),
             Title::Fingerprint => self.pick("FINGERPRINT", "指纹"),
             Title::Host => self.pick("HOST", "主机"),
@@ -302,6 +303,7 @@ impl Words {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Title {
     Name,
+    Address,
     Cluster,
     Pools,
     JobShare,

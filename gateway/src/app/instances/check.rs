@@ -198,6 +198,7 @@ mod tests {
     fn each_mistake_has_its_own_sentence() {
         let node = NodeReport {
             name: "n".to_owned(),
+            address: None,
             cpus: 2.0,
             memory_bytes: 4 << 30,
             gpus: 0,

@@ -2111,6 +2111,8 @@ export interface components {
         };
         /** @description One machine and the most that an instance can ask of it. */
         Node: {
+            /** @description Where other machines find it. */
+            address?: string | null;
             /** @description The cluster that it is. */
             cluster?: string;
             /** Format: double */

@@ -29,6 +29,11 @@ export function NodesSection() {
           columns={[
             { id: 'name', header: t('nodes.name'), cell: (node) => <Text fw={600}>{node.name}</Text> },
             {
+              id: 'address',
+              header: t('nodes.address'),
+              cell: (node) => node.address && <CopyField text={node.address} />,
+            },
+            {
               id: 'cluster',
               header: t('nodes.cluster'),
               cell: (node) => <Text size="sm">{[node.cluster, ...(node.pools ?? [])].join(' · ')}</Text>,
