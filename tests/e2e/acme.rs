@@ -86,14 +86,16 @@ fn curl(arguments: &[&str]) -> Output {
 async fn wait_for_site(root: &Path, ports: &Ports) {
     let resolve = format!("{DOMAIN}:{}:127.0.0.1", ports.site);
     let url = format!("https://{DOMAIN}:{}/healthz", ports.site);
-    wait_until_agreed("the site has a certificate of the authority", LIMIT, async || {
+    let answer = wait_until_agreed("the site has a certificate of the authority", LIMIT, async || {
         let root = root.to_str().or_fail("write a path");
-        let asked = curl(&["--cacert", root, "--resolve", &resolve, &url]);
+        let asked = curl(&["--include", "--cacert", root, "--resolve", &resolve, &url]);
         let answer = String::from_utf8_lossy(&asked.stdout).into_owned();
         let is_well = answer.contains(r#"{"name":"tls","ok":true}"#);
-        if is_well { Ok(()) } else { Err(format!("{answer}{}", String::from_utf8_lossy(&asked.stderr))) }
+        if is_well { Ok(answer) } else { Err(format!("{answer}{}", String::from_utf8_lossy(&asked.stderr))) }
     })
     .await;
+    // Browsers that were here once do not come back over plain HTTP.
+    assert!(answer.to_lowercase().contains("strict-transport-security: max-age="), "{answer}");
 }
 
 #[tokio::test]
