@@ -448,6 +448,8 @@ async fn verdict(what: &str, stream: impl Stream, handshake: &str, frames: &[u8]
         writes.write_all(handshake.as_bytes()).await.or_fail("ask");
         // Whoever has been told to go may not hear all of it.
         let _ = writes.write_all(frames).await;
+        // TLS keeps what it was given until it is told that there is no more for now.
+        let _ = writes.flush().await;
     };
     let read = async { reads.read_to_end(&mut said).await };
     // An app that closes on unread words resets the connection; what it said before counts.

@@ -55,7 +55,10 @@ pub(super) struct Relay<A, B> {
 impl<A, B> Relay<A, B> {
     /// `from_first` and `from_second` are what was read of each before.
     pub(super) fn new(first: A, second: B, from_first: Bytes, from_second: Bytes) -> Self {
-        let flow = |kept| Flow { kept, state: State::Open };
+        let flow = |kept: Bytes| {
+            let state = if kept.is_empty() { State::Open } else { State::Flushing };
+            Flow { kept, state }
+        };
         Self { first, second, there: flow(from_first), back: flow(from_second), limit: None }
     }
 }

@@ -2417,6 +2417,8 @@ export interface components {
         /** @description One page of a listing. */
         Page_Node: {
             items: {
+                /** @description Where other machines find it. */
+                address?: string | null;
                 /** @description The cluster that it is. */
                 cluster?: string;
                 /** Format: double */
