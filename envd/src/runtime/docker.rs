@@ -83,6 +83,8 @@ const STOP_BEYOND_GRACE: Duration = Duration::from_secs(30);
 const REMOVE: Duration = Duration::from_mins(2);
 /// Registries can be slow between two words, and so is the unpacking of a large layer.
 const PULL_SILENCE: Duration = Duration::from_mins(5);
+/// What the engine hands over of a longer line at once.
+const LINE_PIECE: usize = 16 << 10;
 /// How long the engine may take to count a container's files itself.
 const MEASURE: Duration = Duration::from_secs(30);
 
@@ -330,10 +332,12 @@ impl Runtime for Docker {
         let options = options.since(since).build();
         let docker = self.engine.docker().await?;
         let records = docker.logs(&container.id, Some(options)).map(|record| match record {
-            Ok(LogOutput::StdErr { message }) => Ok(LogRecord { stream: STDERR, bytes: message }),
+            Ok(LogOutput::StdErr { message }) => {
+                Ok(LogRecord { stream: STDERR, bytes: with_line_end(message) })
+            }
             Ok(
                 LogOutput::StdOut { message } | LogOutput::Console { message } | LogOutput::StdIn { message },
-            ) => Ok(LogRecord { stream: STDOUT, bytes: message }),
+            ) => Ok(LogRecord { stream: STDOUT, bytes: with_line_end(message) }),
             Err(error) => Err(engine::runtime_error(error)),
         });
         Ok(records)
@@ -511,6 +515,15 @@ fn instance_of(event: &EventMessage) -> Option<InstanceId> {
         return None;
     }
     event.actor.as_ref()?.attributes.as_ref()?.get(LABEL_INSTANCE)?.parse().ok()
+}
+
+/// Docker's `local` logs forget the end of a line that was long enough to come in pieces, at least those of 20.10: the
+/// next line went on where it stood. All pieces but the last are whole, and all else ends with its line.
+fn with_line_end(output: Bytes) -> Bytes {
+    if output.ends_with(b"\n") || output.len() >= LINE_PIECE {
+        return output;
+    }
+    [&output, &b"\n"[..]].concat().into()
 }
 
 #[cfg(test)]
