@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::{
+    body::Body,
     extract::{FromRequest, FromRequestParts, Query, Request},
     response::{IntoResponse, Response},
 };
@@ -17,6 +18,9 @@ use crate::error::Error;
 pub(super) const LIMIT: usize = 256 << 10;
 /// How long all of it may take, whoever sends it: it is read before anybody has signed in.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// How much more than it reads it lets pass by.
+const DISCARDED_MOST: usize = 32 << 20;
 
 /// The longest body with a job file in it: quoted it can be twice as long as it is.
 pub(super) const JOB_LIMIT: usize = 2 * jobfile::LARGEST_BYTES + (64 << 10);
@@ -39,18 +43,30 @@ impl<S: Send + Sync, T: DeserializeOwned, const MOST: usize> FromRequest<S> for 
         if !json {
             return Err(bad("its content type must be `application/json`", None));
         }
-        let body = http_body_util::Limited::new(request.into_body(), MOST).collect();
-        let body = tokio::time::timeout(TIME_LIMIT, body)
+        let mut body = request.into_body();
+        let read = http_body_util::Limited::new(&mut body, MOST).collect();
+        let read = tokio::time::timeout(TIME_LIMIT, read)
             .await
             .map_err(|_| bad("it took too long to arrive", None))?;
-        let body = body.map_err(|error| {
-            if error.is::<http_body_util::LengthLimitError>() {
-                Error::BodyTooLarge { limit: MOST }
-            } else {
-                bad("it broke off", None)
+        match read {
+            Ok(read) => parse(&read.to_bytes()).map(Self),
+            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+                let _ = tokio::time::timeout(TIME_LIMIT, discard(body)).await;
+                Err(Error::BodyTooLarge { limit: MOST })
             }
-        })?;
-        parse(&body.to_bytes()).map(Self)
+            Err(_) => Err(bad("it broke off", None)),
+        }
+    }
+}
+
+/// Lets the rest of a body pass by: whoever still sends when the connection ends may never hear why.
+async fn discard(mut body: Body) {
+    let mut left = DISCARDED_MOST;
+    while let Some(Ok(frame)) = body.frame().await {
+        left = left.saturating_sub(frame.data_ref().map_or(0, bytes::Bytes::len));
+        if left == 0 {
+            return;
+        }
     }
 }
 
