@@ -4,7 +4,7 @@ import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
 import { allPages, ApiError, api, dataOf } from './client'
 import { readAgain, readAgainIfUnderWay } from './read-again'
-import type { ChangeJob, Converted, DryRun, Job, JobEventAt, SubmitJob } from './types'
+import type { ChangeJob, Converted, DryRun, Job, JobEventAt, JobTask, SubmitJob } from './types'
 
 const ALL = ['jobs'] as const
 const LIST = [...ALL, 'list'] as const
@@ -94,6 +94,11 @@ export async function deleteJob(id: string): Promise<Job> {
 
 export async function changeJob(id: string, change: ChangeJob): Promise<Job> {
   return dataOf(await api.PATCH('/api/v1/jobs/{name}', { ...at(id), body: change }))
+}
+
+/** Whether a task has a machine that stays for now: one that ended goes with its job, unless its files are kept. */
+export function canBeEntered(job: Job, task: JobTask): boolean {
+  return typeof task.instance === 'string' && (!task.end || typeof job.kept_until === 'string')
 }
 
 export function refetchJobs(cache: QueryClient): Promise<void> {

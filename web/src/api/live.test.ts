@@ -116,6 +116,35 @@ test('the page of what is not one’s own is read again at news of any work, one
   expect(keys.map((key) => cache.getQueryState(key)?.isInvalidated)).toEqual([false, true])
 })
 
+test('a task that is shown with its job is read after it, and not once it has ended', async () => {
+  const cache = new QueryClient()
+  cache.setQueryData(['me'], { name: 'alice' })
+  const tasks = ['goes_on', 'ended'].map((id) => ({ instance: id, end: undefined }))
+  const job = { id: 'job', user: 'alice', tasks }
+  const now = {
+    ...job,
+    tasks: tasks.map((task) => (task.instance === 'ended' ? { ...task, end: {} } : task)),
+  }
+  const read: string[] = []
+  const views: [string[], unknown, unknown][] = [
+    [['instances', 'one', 'goes_on'], { ...instance('goes_on', '2026-01-01'), job: 'job' }, undefined],
+    [['instances', 'one', 'ended'], { ...instance('ended', '2026-01-01'), job: 'job' }, undefined],
+    [['jobs', 'one', 'job'], job, now],
+  ]
+  const leave = views.map(([queryKey, before, after]) => {
+    cache.setQueryData(queryKey, before)
+    const queryFn = () => {
+      read.push(queryKey.join(' '))
+      return Promise.resolve(after ?? before)
+    }
+    return new QueryObserver(cache, { queryKey, queryFn, staleTime: Infinity }).subscribe(() => undefined)
+  })
+  refetchTopics(cache, ['work'])
+  await vi.waitFor(() => expect(read).toHaveLength(2))
+  expect(read).toEqual(['jobs one job', 'instances one goes_on'])
+  for (const end of leave) end()
+})
+
 describe('a stream that is lost', () => {
   afterEach(() => {
     vi.useRealTimers()

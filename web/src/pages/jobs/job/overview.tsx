@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { endText } from '../../../app/end-text'
 import { HowItEnded } from '../../../app/how-it-ended'
 import { instanceQuery } from '../../../api/instances'
+import { canBeEntered } from '../../../api/jobs'
 import { sshDoorQuery } from '../../../api/ssh'
 import type { Instance, Job, JobEnd, JobRole, JobTask } from '../../../api/types'
 import { ActionButton } from '../../../ui/action-button'
@@ -196,10 +197,9 @@ function Cards({ task: { cards = [] } }: { task: JobTask }) {
 /** The ways into a task are those into its instance. */
 function TaskDoors({ job, task }: { job: Job; task: JobTask }) {
   const { t } = useTranslation('jobs')
-  const { data: instance } = useQuery({
-    ...instanceQuery(task.instance ?? ''),
-    enabled: typeof task.instance === 'string',
-  })
+  const enabled = canBeEntered(job, task)
+  const { data } = useQuery({ ...instanceQuery(task.instance ?? ''), enabled })
+  const instance = enabled ? data : undefined
   // Not those of the instance: once it was opened without any, it has none.
   const gpus = job.roles.find((role) => role.name === task.role)?.gpus
   return (
