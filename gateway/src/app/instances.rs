@@ -258,7 +258,7 @@ impl App {
 
     /// Tells listeners of a changed row and answers with what they see.
     ///
-    /// A task is told of with its job.
+    /// A task is told of with its job where that changes too, and else only as work of some kind that has changed.
     pub(crate) fn announce(&self, row: InstanceRow) -> Instance {
         let owner = row.user_id;
         let instance = self.view(row);

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::{
-    body::Body,
     extract::{FromRequest, FromRequestParts, Query, Request},
     response::{IntoResponse, Response},
 };
@@ -12,14 +11,14 @@ use http::request::Parts;
 use http_body_util::BodyExt as _;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::error::Error;
+use crate::{error::Error, listen::discard};
 
 /// The longest body that the API reads.
 pub(super) const LIMIT: usize = 256 << 10;
-/// How long all of it may take, whoever sends it: it is read before anybody has signed in.
+/// How long it may take to arrive, whoever sends it: it is read before anybody has signed in.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// How much more than it reads it lets pass by.
+/// How much of one that is too long it lets pass by, so that its sender hears why it was refused.
 const DISCARDED_MOST: usize = 32 << 20;
 
 /// The longest body with a job file in it: quoted it can be twice as long as it is.
@@ -51,21 +50,10 @@ impl<S: Send + Sync, T: DeserializeOwned, const MOST: usize> FromRequest<S> for 
         match read {
             Ok(read) => parse(&read.to_bytes()).map(Self),
             Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                let _ = tokio::time::timeout(TIME_LIMIT, discard(body)).await;
+                let _ = tokio::time::timeout(TIME_LIMIT, discard(body, DISCARDED_MOST)).await;
                 Err(Error::BodyTooLarge { limit: MOST })
             }
             Err(_) => Err(bad("it broke off", None)),
-        }
-    }
-}
-
-/// Lets the rest of a body pass by: whoever still sends when the connection ends may never hear why.
-async fn discard(mut body: Body) {
-    let mut left = DISCARDED_MOST;
-    while let Some(Ok(frame)) = body.frame().await {
-        left = left.saturating_sub(frame.data_ref().map_or(0, bytes::Bytes::len));
-        if left == 0 {
-            return;
         }
     }
 }

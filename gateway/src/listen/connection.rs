@@ -13,6 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use http::HeaderMap;
+use http_body_util::BodyExt as _;
 use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
     upgrade::Upgraded,
@@ -139,8 +140,14 @@ impl RequestBody {
     }
 }
 
-impl Unread {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+impl Body for Unread {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Poll::Ready(mut frame) = Pin::new(&mut self.body).poll_frame(context) {
             self.pause = None;
             if let (Some(tame), Some(Ok(frame))) = (self.tame, &mut frame)
@@ -159,16 +166,20 @@ impl Unread {
 impl Leftover {
     /// Reads on to the end, but not for ever; `None` when there is nothing to read.
     pub(super) fn discard(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
-        let mut body = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(async move {
-            let mut left = DISCARD_MAX;
-            while let Some(Ok(frame)) = std::future::poll_fn(|context| body.poll(context)).await {
-                left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
-                if left == 0 {
-                    return;
-                }
-            }
-        })
+        let body = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(discard(body, DISCARD_MAX))
+    }
+}
+
+/// Lets the rest of a body pass by, up to so many bytes: whoever still sends when a stream or a connection ends may
+/// never hear the answer.
+pub(crate) async fn discard(mut body: impl Body<Data = Bytes> + Unpin, most: usize) {
+    let mut left = most;
+    while let Some(Ok(frame)) = body.frame().await {
+        left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+        if left == 0 {
+            return;
+        }
     }
 }
 
@@ -190,7 +201,7 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.body.as_mut().map_or(Poll::Ready(None), |unread| unread.poll(context))
+        self.body.as_mut().map_or(Poll::Ready(None), |unread| Pin::new(unread).poll_frame(context))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -38,7 +38,7 @@ use self::{
     tls::Certificates,
 };
 pub(crate) use self::{
-    connection::{Raw, RequestBody},
+    connection::{Raw, RequestBody, discard},
     doors::Doors,
 };
 use crate::{config::Limits, tasks::Tasks};
