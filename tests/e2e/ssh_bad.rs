@@ -316,7 +316,10 @@ async fn nonsense_before_the_banner_is_cut_off() {
         stream.set_read_timeout(Some(LIMIT)).or_fail("set a limit");
         // It may be closed before all was sent.
         let _ = stream.write_all(input);
-        let _ = stream.shutdown(Shutdown::Write);
+        // Whoever announces a packet is not left waiting for it.
+        if !input.starts_with(b"SSH-2.0-x") {
+            let _ = stream.shutdown(Shutdown::Write);
+        }
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         assert!(answer.is_empty() || answer.starts_with(b"SSH-2.0-"), "{answer:?}");
