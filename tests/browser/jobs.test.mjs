@@ -97,6 +97,12 @@ test('a job is confirmed where the site always asks, and cloned with its changes
       await page.locator('[data-chosen][data-line="2501"]').waitFor()
       await page.getByRole('button', { name: 'Back to the end' }).click()
       await page.getByText('Only the last 5000 lines are shown.', { exact: false }).waitFor()
+      // Above what is shown.
+      await page.getByRole('textbox', { name: 'Find (regular expression)' }).fill('123')
+      const all = page.waitForEvent('popup')
+      await page.getByRole('link', { name: 'All lines with this text' }).click()
+      await (await all).getByText(/\b123\b[^]*\b1239\b/).waitFor()
+      await (await all).close()
       await page.getByRole('button', { name: 'Line numbers' }).click()
       await page.locator('[data-chosen][data-line="9000"]').waitFor()
     }
