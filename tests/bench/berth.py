@@ -46,8 +46,8 @@ class Berth:
         try:
             if cluster:
                 self.registry = self._server(
-                    "registry", ROOT / "deploy/up/registry.sh", self.data / "registry", self.registry_address,
-                    self.data / "registry-password",
+                    "registry", ROOT / "deploy/up/registry.sh", "serve", self.data / "registry",
+                    self.data / "registry-password", self.registry_address,
                 )  # fmt: skip
                 self.envd = self._server("envd", BIN / "envd")
             self.start_gateway()
