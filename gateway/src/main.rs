@@ -12,6 +12,7 @@ mod events;
 mod http;
 mod listen;
 mod lock;
+mod memory;
 mod metrics;
 mod proxy;
 mod reconcile;
@@ -92,8 +93,13 @@ fn with_config(run: impl FnOnce(Config) -> anyhow::Result<ExitCode>) -> ExitCode
     })
 }
 
+fn serve(config: Config) -> anyhow::Result<ExitCode> {
+    memory::share_between_threads();
+    run(config)
+}
+
 #[tokio::main]
-async fn serve(config: Config) -> anyhow::Result<ExitCode> {
+async fn run(config: Config) -> anyhow::Result<ExitCode> {
     envd_api::log::start("BERTH_LOG", "info,sqlx=warn");
     let _lock = prepare(&config)?;
     let tasks = Tasks::default();
