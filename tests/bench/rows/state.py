@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import sqlite3
 import tempfile
 import time
 
@@ -29,6 +30,28 @@ def raw_writes(folder):
     finally:
         os.close(descriptor)
         path.unlink()
+    return {"p50": percentile(times, 0.5), "p99": percentile(times, 0.99)}
+
+
+def bare_sqlite(folder):
+    """The same two rows in one transaction, by nothing but SQLite: less than this no store takes that is one."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        store = sqlite3.connect(pathlib.Path(place) / "store.db", isolation_level=None)
+        try:
+            for line in ("pragma journal_mode = wal", "pragma synchronous = full"):
+                store.execute(line)
+            for table in ("announcements", "audit"):
+                store.execute(f"create table {table} (id integer primary key, at integer, text text)")
+            times = []
+            for number in range(WRITES):
+                begun = time.monotonic()
+                store.execute("begin immediate")
+                for table in ("announcements", "audit"):
+                    store.execute(f"insert into {table} (at, text) values (?, ?)", (number, "bench"))
+                store.execute("commit")
+                times.append(time.monotonic() - begun)
+        finally:
+            store.close()
     return {"p50": percentile(times, 0.5), "p99": percentile(times, 0.99)}
 
 
@@ -60,6 +83,7 @@ def store(lab):
             {
                 "berth": lambda: api_requests(berth, "/announcements", WRITES, *write),
                 "fdatasync": lambda: raw_writes(berth.data),
+                "bare SQLite": lambda: bare_sqlite(berth.data),
             },
             [Goal("p50", "fdatasync", at_most=2.0)],
             control="fdatasync",
