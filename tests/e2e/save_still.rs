@@ -1,10 +1,12 @@
-//! An instance that is held still while its files are listed: that it goes on right after, and whatever happens.
+//! An instance that is held still while its files are listed: for how long, and that it goes on whatever happens.
+
+use std::time::Instant;
 
 use gateway_api::image::{Image, ImageState, SaveInstance};
 use rustix::process::{Pid, Signal, kill_process};
 use tests::OrFail as _;
 
-use crate::saving::{Site, ended, state};
+use crate::saving::{Site, ended, saved, state};
 
 /// How often it is tried to come upon an instance that stands still.
 const TRIES: usize = 20;
@@ -79,24 +81,47 @@ async fn an_instance_goes_on_when_envd_is_killed_together_with_what_holds_it_sti
     assert_eq!(ended(&site.world.client(), &image).await, ImageState::Ready);
 }
 
+/// Writes the longest time that it did not get to run, in milliseconds, into a file that is in no image.
+const TICKER: &str = "import os, time
+worst, last = 0, time.monotonic()
+while True:
+    time.sleep(0.001)
+    now = time.monotonic()
+    gap, last = now - last, now
+    if not os.path.exists('/dev/shm/worst'):
+        worst = 0
+    if gap > worst:
+        worst = gap
+        with open('/dev/shm/new', 'w') as file:
+            file.write(str(int(gap * 1000)))
+        os.rename('/dev/shm/new', '/dev/shm/worst')";
+
+/// What may be the share of an instance that stands still in the time of a save: how long that is in milliseconds depends
+/// on the machine, and is measured by the bench.
+const SHARE: u64 = 10;
+
 #[tokio::test]
-async fn what_runs_in_an_instance_goes_on_while_the_image_is_written() {
+async fn what_runs_in_an_instance_stands_still_for_a_small_part_of_a_save() {
     let site = Site::start().await;
-    site.instance("train").await;
-    let tick = "n=0; while :; do n=$((n + 1)); echo $n > /dev/shm/new; mv /dev/shm/new /dev/shm/ticks; done";
-    site.exec("train", &format!("head -c 300000000 /dev/urandom > /large; ({tick}) > /dev/null 2>&1 &"))
-        .await;
-    let client = site.world.client();
-    let image = client.save_instance("train", &SaveInstance::default()).await.or_fail("begin to save");
-    let mut ticks = Vec::new();
-    loop {
-        let now = site.exec("train", "cat /dev/shm/ticks").await;
-        // What was seen when the image was ready already says nothing of the save.
-        if !matches!(state(&client, &image).await, ImageState::Saving { .. }) {
-            break;
-        }
-        ticks.push(now.trim().parse::<u64>().or_fail("read a number"));
+    // The default image has Python.
+    site.world.berth(&["create", "train", "--memory", "512M", "--wait"]).await.succeeded();
+    let many = "mkdir /many; n=0; while [ $n -lt 10000 ]; do : > /many/$n; n=$((n + 1)); done";
+    let run = format!("{many}; cat > /tick.py <<'END'\n{TICKER}\nEND\npython3 /tick.py > /dev/null 2>&1 &");
+    site.exec("train", &run).await;
+    let (mut seen, mut said, mut took) = (Vec::new(), Vec::new(), Vec::new());
+    for tag in ["1", "2", "3"] {
+        site.exec("train", "head -c 300000000 /dev/urandom > /large").await;
+        site.exec("train", "rm -f /dev/shm/worst; until [ -e /dev/shm/worst ]; do sleep 0.1; done").await;
+        let begun = Instant::now();
+        let image = site.save(&["train", tag]).await;
+        took.push(u64::try_from(begun.elapsed().as_millis()).or_fail("read a number"));
+        said.push(saved(&image).frozen_ms);
+        let worst = site.exec("train", "cat /dev/shm/worst").await;
+        seen.push(worst.trim().parse::<u64>().or_fail("read a number"));
     }
-    assert_eq!(ended(&client, &image).await, ImageState::Ready);
-    assert!(ticks.first() < ticks.last(), "{ticks:?}");
+    let is_small = |(still, took): (&u64, &u64)| still * SHARE <= *took;
+    let all = format!("it stood still for {seen:?} ms, and {said:?} are said, of {took:?}");
+    // A busy machine makes anyone wait now and then, but not each time.
+    assert!(seen.iter().zip(&took).any(is_small), "{all}");
+    assert!(said.iter().zip(&took).all(is_small), "{all}");
 }
