@@ -7,7 +7,8 @@ use std::{
     collections::{HashMap, HashSet},
     io::{self, Read, Write},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use futures_util::{TryStreamExt as _, future::try_join_all};
@@ -32,7 +33,27 @@ const AHEAD: usize = 2;
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
+/// The longest that an answer of the registry counts: within one save nobody removes a layer that is in use.
+const RECENT: Duration = Duration::from_secs(10);
+
+/// What the registry was asked for in one save, and had, and when that was.
+#[derive(Debug, Default)]
+pub(super) struct Asked(Mutex<HashMap<String, Instant>>);
+
+impl Asked {
+    fn note(&self, digest: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(digest.to_owned(), Instant::now());
+    }
+
+    /// Whether it said a moment ago that it has this.
+    pub(super) fn is_recent(&self, digest: &str) -> bool {
+        let asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.get(digest).is_some_and(|then| then.elapsed() < RECENT)
+    }
+}
+
 /// Makes sure that `repository` has all layers of `base`, and says which blobs they are.
+#[expect(clippy::too_many_arguments, reason = "one caller, for one save")]
 pub(super) async fn ensure<R: Runtime>(
     world: &Arc<World<R>>,
     registry: &Registry,
@@ -41,10 +62,11 @@ pub(super) async fn ensure<R: Runtime>(
     repository: &str,
     base: &BaseImage,
     compression: Compression,
+    asked: &Asked,
 ) -> Result<Vec<Blob>, SaveError> {
     let mut blobs = HashMap::new();
     let mut missing = HashSet::new();
-    let found = find_all(registry, journals, repository, &base.diff_ids, compression).await?;
+    let found = find_all(registry, journals, repository, &base.diff_ids, compression, asked).await?;
     for (diff_id, found) in base.diff_ids.iter().zip(found) {
         match found {
             Some(blob) => drop(blobs.insert(diff_id.clone(), blob)),
@@ -70,8 +92,9 @@ pub(super) async fn find_all<'a>(
     repository: &str,
     diff_ids: impl IntoIterator<Item = &'a String>,
     compression: Compression,
+    asked: &Asked,
 ) -> Result<Vec<Option<Blob>>, SaveError> {
-    let one = |diff_id: &'a String| find(registry, journals, repository, diff_id, compression);
+    let one = |diff_id: &'a String| find(registry, journals, repository, diff_id, compression, asked);
     try_join_all(diff_ids.into_iter().map(one)).await
 }
 
@@ -81,15 +104,22 @@ async fn find(
     repository: &str,
     diff_id: &str,
     compression: Compression,
+    asked: &Asked,
 ) -> Result<Option<Blob>, SaveError> {
     let known = journals.known(diff_id).filter(|known| compression.takes(known.blob.compression));
     let Some(known) = known else { return Ok(None) };
     let digest = &known.blob.digest;
+    if asked.is_recent(digest) {
+        return Ok(Some(known.blob));
+    }
     let is_there = registry.has_blob(repository, digest).await?
         || (known.repository != repository && registry.mount(repository, &known.repository, digest).await?);
     if is_there && known.repository != repository {
         // The other repository may be emptied one day.
         let _ = journals.note(&Known { repository: repository.to_owned(), ..known.clone() });
+    }
+    if is_there {
+        asked.note(digest);
     }
     Ok(is_there.then_some(known.blob))
 }

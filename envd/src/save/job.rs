@@ -1,14 +1,18 @@
 //! One save, from the first look to the last check. Killed anywhere, it goes on from what its journal says.
 
-use std::{fs::File, io, path::PathBuf, sync::Arc};
+use std::{fs::File, io, path::PathBuf, sync::Arc, time::Duration};
 
 use envd_api::save::{PutSave, SaveState, SavedImage, SavedLayer};
 use futures_util::future::try_join_all;
-use tokio::sync::{OnceCell, watch};
+use tokio::{
+    sync::{OnceCell, watch},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    SaveError, base,
+    SaveError,
+    base::{self, Asked},
     compression::Compression,
     image::{self, Blob, Document},
     journal::{Journal, Journals, Known, Last, Written},
@@ -24,6 +28,9 @@ use crate::{
     runtime::{Container, Phase, Runtime, SaveSource},
 };
 
+/// How long a save waits for what it has asked the registry ahead of time.
+const AHEAD: Duration = Duration::from_secs(1);
+
 /// All that a save needs.
 #[derive(Debug)]
 pub(super) struct Job<R> {
@@ -35,6 +42,8 @@ pub(super) struct Job<R> {
     /// How layers are compressed; by what the engine understands if nobody has said it.
     pub(super) compression: OnceCell<Compression>,
     pub(super) loads: Loads,
+    /// What the registry said of the layers below the new ones.
+    pub(super) asked: Asked,
     pub(super) journal: Journal,
     pub(super) request: PutSave,
     pub(super) state: watch::Sender<SaveState>,
@@ -46,25 +55,24 @@ impl<R: Runtime> Job<R> {
         if let Some(done) = self.journal.done()? {
             return Ok(done);
         }
-        let written = match self.whole().await? {
-            Some(written) => written,
-            None => self.read().await?,
+        let (mut written, mut is_new) = match self.whole().await? {
+            Some(written) => (written, false),
+            None => (self.read().await?, true),
         };
-        let (written, layers) = match self.layers(&written).await {
+        let layers = match self.layers(&written).await {
             // What it lies on was removed since it was read.
             Err(SaveError::Baseless) => {
-                let written = self.read().await?;
-                let layers = self.layers(&written).await?;
-                (written, layers)
+                (written, is_new) = (self.read().await?, true);
+                self.layers(&written).await?
             }
-            layers => (written, layers?),
+            layers => layers?,
         };
         let config = image::config(&written.base, &layers, written.created);
         let manifest = image::manifest(&config, &layers, &self.request.provenance, written.created);
         let PutSave { repository, tag, .. } = &self.request;
         let push_config =
             async { Ok(self.registry.push_bytes(repository, config.bytes.clone(), &config.digest).await?) };
-        let push = async { tokio::try_join!(self.push_layers(&written), push_config) };
+        let push = async { tokio::try_join!(self.push_layers(&written, is_new), push_config) };
         self.unless_cancelled(Box::pin(push)).await?;
         self.check_not_cancelled()?;
         self.registry.push_manifest(repository, tag, manifest.bytes.clone()).await?;
@@ -105,6 +113,7 @@ impl<R: Runtime> Job<R> {
             return self.keep(written).await;
         };
         let earlier = self.earlier(&container.id, base.diff_ids.len()).await?;
+        let below = base.diff_ids.clone();
         let reading = Reading {
             upper,
             kept,
@@ -120,9 +129,19 @@ impl<R: Runtime> Job<R> {
             state: self.state.clone(),
             cancelled: self.cancelled.clone(),
         };
-        let written = self.world.tasks.blocking(move || reading.run()).await;
+        let ahead = self.ask_ahead(&below);
+        let (written, ()) = tokio::join!(self.world.tasks.blocking(move || reading.run()), ahead);
         let written = written.unwrap_or_else(|| Err(io::Error::other("it panicked").into()))?;
         self.keep(written).await
+    }
+
+    /// Asks the registry for the layers of the base while others read. Where it does not answer it is asked once more, when
+    /// that matters.
+    async fn ask_ahead(&self, diff_ids: &[String]) {
+        let (compression, repository) = (self.compression().await, &self.request.repository);
+        let (registry, journals) = (&self.registry, &self.journals);
+        let found = base::find_all(registry, journals, repository, diff_ids, compression, &self.asked);
+        let _ = timeout(AHEAD, found).await;
     }
 
     /// Writes down that the layer is whole.
@@ -181,7 +200,8 @@ impl<R: Runtime> Job<R> {
     async fn find(&self, layers: &[Blob]) -> Result<Option<Vec<Blob>>, SaveError> {
         let (diff_ids, compression) = (layers.iter().map(|layer| &layer.diff_id), self.compression().await);
         let PutSave { repository, .. } = &self.request;
-        let found = base::find_all(&self.registry, &self.journals, repository, diff_ids, compression);
+        let found =
+            base::find_all(&self.registry, &self.journals, repository, diff_ids, compression, &self.asked);
         Ok(found.await?.into_iter().collect())
     }
 
@@ -199,6 +219,7 @@ impl<R: Runtime> Job<R> {
             repository,
             &written.base,
             self.compression().await,
+            &self.asked,
         );
         let mut layers = self.unless_cancelled(base).await?;
         layers.extend(self.find(&written.earlier).await?.ok_or(SaveError::Baseless)?);
@@ -206,13 +227,15 @@ impl<R: Runtime> Job<R> {
         Ok(layers)
     }
 
-    async fn push_layers(&self, written: &Written) -> Result<(), SaveError> {
+    /// What was read just now is new to the registry, and it is not asked whether it has it.
+    async fn push_layers(&self, written: &Written, is_new: bool) -> Result<(), SaveError> {
         let PutSave { repository, .. } = &self.request;
         let (registry, new) = (&self.registry, self.new_layers(written));
         let total_bytes = new.iter().map(|(blob, ..)| blob.size_bytes).sum();
         let mut before = 0;
         for (layer, file, _) in new {
-            if !registry.has_blob(repository, &layer.digest).await? {
+            let is_own = file == self.journal.blob();
+            if (is_own && is_new) || !registry.has_blob(repository, &layer.digest).await? {
                 let state = self.state.clone();
                 let progress = move |done_bytes| {
                     state.send_replace(SaveState::Pushing { done_bytes: before + done_bytes, total_bytes });
@@ -244,7 +267,7 @@ impl<R: Runtime> Job<R> {
         }
     }
 
-    /// Asks for all of it again, as whoever pulls it will.
+    /// Asks for all of it, as whoever pulls it will: for what lies below only where this save has not done so just now.
     async fn verify(&self, layers: &[Blob], config: &Document, manifest: &Document) -> Result<(), SaveError> {
         let PutSave { repository, .. } = &self.request;
         let blob = async |digest: &String| {
@@ -253,7 +276,8 @@ impl<R: Runtime> Job<R> {
             }
             Err(SaveError::Engine(format!("the registry has lost `{digest}`")))
         };
-        let blobs = try_join_all(layers.iter().map(|layer| &layer.digest).chain([&config.digest]).map(blob));
+        let layers = layers.iter().map(|layer| &layer.digest).filter(|digest| !self.asked.is_recent(digest));
+        let blobs = try_join_all(layers.chain([&config.digest]).map(blob));
         let found = async { Ok(self.registry.manifest(repository, &manifest.digest).await?) };
         let (found, _) = tokio::try_join!(found, blobs)?;
         if found != manifest.bytes {

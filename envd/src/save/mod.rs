@@ -5,6 +5,7 @@
 //! engine keeps them (or gives them out, where it keeps no directory of them), packed as a layer on all cores, and pushed to the site's registry with a config and a manifest of
 //! our own. The instance goes on meanwhile.
 
+mod again;
 mod base;
 mod changes;
 mod collect;
@@ -244,6 +245,7 @@ impl Saves {
             layers_max: self.layers_max,
             compression: OnceCell::new_with(self.compression),
             loads: self.loads.clone(),
+            asked: base::Asked::default(),
             journal,
             request,
             state: state.clone(),

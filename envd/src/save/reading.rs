@@ -4,7 +4,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, Instant, SystemTime},
 };
 
 use envd_api::save::SaveState;
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     SaveError,
+    again::Plan,
     compression::Compression,
     image::Blob,
     journal::{Journal, Last, Written},
@@ -29,6 +30,10 @@ use super::{
     walk::{self, Listing},
 };
 use crate::runtime::BaseImage;
+
+/// How long the walk may take for which an instance stands still, and how often it is tried.
+const QUICK: Duration = Duration::from_millis(30);
+const TRIES: u32 = 2;
 
 /// What a container is read with.
 pub(super) struct Reading {
@@ -153,38 +158,50 @@ impl Reading {
         Ok((layers, all))
     }
 
-    /// Lists the files as they are at one moment, when that can be done quickly enough. The first walk only brings what
-    /// the second one needs into memory.
+    /// Lists the files as they are at one moment, when that can be done quickly enough: a first walk takes its time, and
+    /// a second one that relies on it is made while the instance stands still. Where that takes too long the instance goes
+    /// on, and both are made once more; the last try comes to its end also when the instance goes on before.
     fn list(&self, root: &OwnedFd) -> Result<Moment, SaveError> {
         let Some(pid) = self.pid else {
             let begun = SystemTime::now();
             let listing = walk::walk(root, &self.rules, false)?;
             return Ok(Moment { begun, mapped: Mapped::default(), listing, frozen_ms: 0 });
         };
-        walk::walk(root, &self.rules, false)?;
-        let begun = SystemTime::now();
-        let mapped = if let Some(group) = still::group(pid, &self.container)? {
-            Mapped::by(&group)?
-        } else {
-            // Without knowing who has what mapped: what is on the disk cannot change without a trace.
-            rustix::fs::syncfs(root).map_err(io::Error::from)?;
-            Mapped::default()
-        };
-        let still = match Still::hold(pid, &self.container, self.journal.still()) {
-            Ok(Some(still)) => Some(still),
+        let (mut tries, mut frozen_ms) = (0, 0);
+        loop {
+            tries += 1;
+            let walked = SystemTime::now();
+            let before = walk::walk(root, &self.rules, false)?;
+            let plan = Plan::new(&self.rules, &before, walked);
+            let begun = SystemTime::now();
+            let mapped = if let Some(group) = still::group(pid, &self.container)? {
+                Mapped::by(&group)?
+            } else {
+                // Without knowing who has what mapped: what is on the disk cannot change without a trace.
+                rustix::fs::syncfs(root).map_err(io::Error::from)?;
+                Mapped::default()
+            };
+            let still = self.hold(pid);
+            let until = still.as_ref().filter(|_| tries < TRIES).map(|_| Instant::now() + QUICK);
+            let sight = plan.look(root, until);
+            let frozen = still.map(Still::release).transpose()?.unwrap_or_default();
+            frozen_ms = u64::try_from(frozen.as_millis()).unwrap_or(u64::MAX).max(frozen_ms);
+            if let Some(sight) = sight? {
+                return Ok(Moment { begun, mapped, listing: sight.listing(root)?, frozen_ms });
+            }
+            tracing::info!(files = before.found.len(), "listing an instance takes long, and is tried again");
+        }
+    }
+
+    fn hold(&self, pid: u32) -> Option<Still> {
+        match Still::hold(pid, &self.container, self.journal.still()) {
+            Ok(Some(still)) => return Some(still),
             Ok(None) => {
                 tracing::warn!("the instance is not held still: its control group is not to be seen");
-                None
             }
-            Err(error) => {
-                tracing::warn!(%error, "the instance cannot be held still");
-                None
-            }
-        };
-        let listing = walk::walk(root, &self.rules, false);
-        let frozen = still.map(Still::release).transpose()?.unwrap_or_default();
-        let frozen_ms = u64::try_from(frozen.as_millis()).unwrap_or(u64::MAX);
-        Ok(Moment { begun, mapped, listing: listing?, frozen_ms })
+            Err(error) => tracing::warn!(%error, "the instance cannot be held still"),
+        }
+        None
     }
 
     /// What a layer has to say, and the layers of earlier saves that it lies on, if it does.

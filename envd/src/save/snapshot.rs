@@ -67,11 +67,16 @@ fn number(kind: Kind) -> u8 {
     }
 }
 
+/// What changed before this moment, and looks as it did at `begun`, has not changed since.
+pub(super) fn sure_before(begun: SystemTime) -> (i64, u32) {
+    let sure = begun.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(TICK);
+    (sure.as_secs().cast_signed(), sure.subsec_nanos())
+}
+
 impl Snapshot {
     /// `begun` is when somebody began to look for what is `mapped`; the walk that made the listing was after that.
     pub(super) fn of(listing: &Listing, begun: SystemTime, mapped: &Mapped) -> Self {
-        let sure = begun.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(TICK);
-        let sure = (sure.as_secs().cast_signed(), sure.subsec_nanos());
+        let sure = sure_before(begun);
         let mark = |found: &Found| Mark {
             kind: number(found.kind),
             fresh: found.about.changed >= sure || mapped.has(found.about.inode, &found.path),

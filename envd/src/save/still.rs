@@ -17,7 +17,7 @@ use std::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The longest that an instance stands still, what starting and ending it takes included.
-const MOST: Duration = Duration::from_millis(80);
+const MOST: Duration = Duration::from_millis(60);
 /// How long the last of its processes may take to stand still. One that waits for a disk does not before that answers.
 const FREEZING_MOST: Duration = Duration::from_millis(20);
 const FREEZING_LOOK: Duration = Duration::from_millis(1);

@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::{CStr, CString},
+    ffi::CString,
     io,
     os::fd::{AsRawFd, BorrowedFd, OwnedFd},
     path::Path,
@@ -98,7 +98,7 @@ pub(super) fn open_root(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty())?)
 }
 
-const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(super) const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens what is at `path` below `root`, without leaving it and without following a link.
 pub(super) fn open_below(root: &OwnedFd, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
@@ -113,8 +113,21 @@ pub(super) fn walk(root: &OwnedFd, rules: &Rules, measure: bool) -> Result<Listi
     let mut listing = Listing::default();
     let about = About::of(&rustix::fs::fstat(root).map_err(io::Error::from)?);
     listing.found.push(Found { path: Vec::new(), kind: Kind::Directory { opaque: false }, about, root: 0 });
+    walk_all(root, rules, measure, Check::Now, &mut listing, vec![(Vec::new(), None)])?;
+    listing.sort();
+    Ok(listing)
+}
+
+/// Lists what is in all that is `open`, and below.
+pub(super) fn walk_all(
+    root: &OwnedFd,
+    rules: &Rules,
+    measure: bool,
+    check: Check,
+    listing: &mut Listing,
+    mut open: Open,
+) -> Result<(), WalkError> {
     // Deepest last: a directory's own entries come right after it.
-    let mut open: Open = vec![(Vec::new(), None)];
     while let Some((path, excluded_by)) = open.pop() {
         if path.len() > PATH_MAX {
             return Err(WalkError::TooMuch);
@@ -125,22 +138,30 @@ pub(super) fn walk(root: &OwnedFd, rules: &Rules, measure: bool) -> Result<Listi
             Err(error) => return Err(error.into()),
         };
         if let Some(by) = excluded_by {
-            measure_directory(&directory, &path, &by, &mut listing, &mut open)?;
+            measure_directory(&directory, &path, &by, listing, &mut open)?;
         } else {
-            list_directory(&directory, &path, rules, measure, &mut listing, &mut open)?;
+            list_directory(&directory, &path, rules, measure, check, listing, &mut open)?;
         }
     }
-    listing.sort();
-    Ok(listing)
+    Ok(())
 }
 
-type Open = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+/// Directories that are to be looked into, and by what those are left out that are only measured.
+pub(super) type Open = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-fn list_directory(
+/// When a file is asked whether it refers to one of the image. For a file the answer is as good later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Check {
+    Now,
+    Later,
+}
+
+pub(super) fn list_directory(
     directory: &OwnedFd,
     path: &[u8],
     rules: &Rules,
     measure: bool,
+    check: Check,
     listing: &mut Listing,
     open: &mut Open,
 ) -> Result<(), WalkError> {
@@ -150,7 +171,7 @@ fn list_directory(
         if verdict == Verdict::Never {
             continue;
         }
-        let Some(stat) = stat(directory, &name)? else { continue };
+        let Some(stat) = stat(directory, name.to_bytes())? else { continue };
         let file_type = FileType::from_raw_mode(stat.st_mode);
         let is_file = file_type != FileType::Directory;
         if verdict == Verdict::Excluded || (is_file && rules.is_named(&below)) {
@@ -160,7 +181,7 @@ fn list_directory(
             }
             continue;
         }
-        let Some(kind) = kind(directory, &name, &stat)? else {
+        let Some(kind) = kind(directory, name.to_bytes(), &stat, check)? else {
             listing.odd += 1;
             continue;
         };
@@ -188,7 +209,7 @@ fn measure_directory(
     open: &mut Open,
 ) -> Result<(), WalkError> {
     for name in names(directory, ENTRIES_MAX)? {
-        let Some(stat) = stat(directory, &name)? else { continue };
+        let Some(stat) = stat(directory, name.to_bytes())? else { continue };
         *listing.excluded.entry(by.to_vec()).or_default() += size(&stat);
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             open.push((join(path, name.to_bytes()), Some(by.to_vec())));
@@ -211,7 +232,7 @@ fn names(directory: &OwnedFd, most: usize) -> Result<Vec<CString>, WalkError> {
     Ok(names)
 }
 
-fn stat(directory: &OwnedFd, name: &CStr) -> io::Result<Option<Stat>> {
+pub(super) fn stat(directory: &OwnedFd, name: &[u8]) -> io::Result<Option<Stat>> {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
         Err(Errno::NOENT) => Ok(None),
@@ -220,12 +241,17 @@ fn stat(directory: &OwnedFd, name: &CStr) -> io::Result<Option<Stat>> {
 }
 
 /// What an entry is to an image; `None` if it cannot be in one.
-fn kind(directory: &OwnedFd, name: &CStr, stat: &Stat) -> Result<Option<Kind>, WalkError> {
+pub(super) fn kind(
+    directory: &OwnedFd,
+    name: &[u8],
+    stat: &Stat,
+    check: Check,
+) -> Result<Option<Kind>, WalkError> {
     // In a layer the name would remove another file.
-    if name.to_bytes().starts_with(GONE) {
+    if name.starts_with(GONE) {
         return Ok(None);
     }
-    let attribute = |which: &str| attribute(directory, name.to_bytes(), which);
+    let attribute = |which: &str| attribute(directory, name, which);
     Ok(match FileType::from_raw_mode(stat.st_mode) {
         FileType::CharacterDevice if stat.st_rdev == 0 => Some(Kind::Gone),
         FileType::Directory => {
@@ -236,7 +262,7 @@ fn kind(directory: &OwnedFd, name: &CStr, stat: &Stat) -> Result<Option<Kind>, W
             Some(Kind::Directory { opaque })
         }
         FileType::RegularFile => {
-            if attribute("trusted.overlay.metacopy")?.is_some() {
+            if check == Check::Now && refers(directory, name)? {
                 return Err(WalkError::Refers);
             }
             Some(Kind::File)
@@ -245,6 +271,11 @@ fn kind(directory: &OwnedFd, name: &CStr, stat: &Stat) -> Result<Option<Kind>, W
         FileType::Fifo => Some(Kind::Fifo),
         FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => None,
     })
+}
+
+/// Whether a file has its content in the image.
+pub(super) fn refers(directory: &OwnedFd, name: &[u8]) -> io::Result<bool> {
+    Ok(attribute(directory, name, "trusted.overlay.metacopy")?.is_some())
 }
 
 /// The path of something in an open directory by which calls that take no descriptor can name it. The directory is
