@@ -33,7 +33,7 @@ use crate::{
     node::{PutError, World},
     runtime::{
         Bind, Container, Defaults, ImageId, Launch, NO_CARDS, Phase, Progress, Runtime, RuntimeError,
-        Sighting, VISIBLE_CARDS,
+        Sighting, VISIBLE_CARDS, Wiring,
     },
     storage::{HOME, Place, StorageError},
 };
@@ -100,6 +100,17 @@ enum Turn {
     Settled(Observation),
     /// Something to do, later.
     Waiting(Observation, Duration),
+    /// The goal changed on the way.
+    Superseded,
+}
+
+/// What came of making a container.
+#[derive(Debug)]
+enum Created {
+    /// The container, and the last start of the one before it.
+    Made(Box<(Container, Option<Start>)>),
+    /// It was there already.
+    There,
     /// The goal changed on the way.
     Superseded,
 }
@@ -271,16 +282,20 @@ impl<R: Runtime> Instance<R> {
 
     async fn look(&mut self) -> Result<Option<Container>, RuntimeError> {
         let container = self.world.runtime.find(&self.id).await?;
-        self.seen = container.as_ref().map(|container| Sighting {
+        self.see(container.as_ref());
+        Ok(container)
+    }
+
+    fn see(&mut self, container: Option<&Container>) {
+        self.seen = container.map(|container| Sighting {
             instance: self.id.clone(),
             container: container.id.clone(),
             running: container.is_running(),
         });
-        self.image_id = container.as_ref().map(|container| container.image.0.clone());
-        self.user = container.as_ref().and_then(|container| container.user.clone());
-        self.address = container.as_ref().and_then(|container| container.address.clone());
-        self.takes = container.as_ref().map(|container| container.takes.clone());
-        Ok(container)
+        self.image_id = container.map(|container| container.image.0.clone());
+        self.user = container.and_then(|container| container.user.clone());
+        self.address = container.and_then(|container| container.address.clone());
+        self.takes = container.map(|container| container.takes.clone());
     }
 
     async fn converge(&mut self, put: &PutInstance) -> Result<Turn, Trouble> {
@@ -297,8 +312,14 @@ impl<R: Runtime> Instance<R> {
                 if put.spec.task && self.has_begun(put).await? {
                     return Err(Trouble::Lost);
                 }
-                if !self.create(put).await? {
-                    return Ok(Turn::Superseded);
+                match self.create(put).await? {
+                    Created::Superseded => return Ok(Turn::Superseded),
+                    // It is as it was made: there is nothing to look at.
+                    Created::Made(made) => {
+                        let (container, last) = *made;
+                        self.start(put, &container, last, Wiring::Fresh).await?;
+                    }
+                    Created::There => {}
                 }
                 continue;
             };
@@ -338,7 +359,7 @@ impl<R: Runtime> Instance<R> {
                             Observation::Failed { failure: Failure::Engine, message, retrying: true };
                         return Ok(Turn::Waiting(observation, pause));
                     }
-                    self.start(put, &container, last).await?;
+                    self.start(put, &container, last, Wiring::Unknown).await?;
                 }
                 Phase::Created | Phase::Exited { .. }
                     if (!fits || self.is_stuck()) && self.world.saves.is_reading(&self.id) =>
@@ -349,7 +370,9 @@ impl<R: Runtime> Instance<R> {
                     self.make_way(put, &container, last).await?;
                     self.stuck = 0;
                 }
-                Phase::Created | Phase::Exited { .. } => self.start(put, &container, last).await?,
+                Phase::Created | Phase::Exited { .. } => {
+                    self.start(put, &container, last, Wiring::Unknown).await?;
+                }
                 Phase::Broken => return Err(Trouble::Broken),
             }
         }
@@ -427,8 +450,8 @@ impl<R: Runtime> Instance<R> {
         Ok(Turn::Waiting(Observation::Absent, RECHECK_GONE))
     }
 
-    /// Makes the container; `false` if the goal changed while its image was on its way.
-    async fn create(&mut self, put: &PutInstance) -> Result<bool, Trouble> {
+    /// Makes the container, unless the goal changes while its image is on its way.
+    async fn create(&mut self, put: &PutInstance) -> Result<Created, Trouble> {
         self.check_cards(put)?;
         self.observe(put, Observation::Starting);
         let mut told: Option<Instant> = None;
@@ -449,8 +472,8 @@ impl<R: Runtime> Instance<R> {
                 });
             }
         };
-        let before = self.disk(|world, id| world.doors.last_start(id)).await?;
-        let before = before.and_then(|start| start.image).map(ImageId);
+        let last = self.disk(|world, id| world.doors.last_start(id)).await?;
+        let before = last.as_ref().and_then(|start| start.image.clone()).map(ImageId);
         let find = async {
             let before = match before {
                 None => self.world.saves.local(&put.spec.image).await,
@@ -462,7 +485,7 @@ impl<R: Runtime> Instance<R> {
         // Of all acts only a download may take long, and be given up half way.
         let image = tokio::select! {
             image = find => image?,
-            _ = goal.changed() => return Ok(false),
+            _ = goal.changed() => return Ok(Created::Superseded),
         };
         self.observe(put, Observation::Starting);
         let binds = self.binds(put).await?;
@@ -471,7 +494,7 @@ impl<R: Runtime> Instance<R> {
             let door = self.world.doors.path(&self.id);
             tokio::select! {
                 fetched = code::fetch(&self.world.agent, &places, from, &door) => fetched?,
-                _ = goal.changed() => return Ok(false),
+                _ = goal.changed() => return Ok(Created::Superseded),
             }
         }
         info!(instance = %self.id, generation = put.generation, image = put.spec.image, "making");
@@ -483,8 +506,9 @@ impl<R: Runtime> Instance<R> {
             binds,
             disk_bytes: self.world.disk_limit(&put.spec),
         };
-        self.world.runtime.create(&launch).await?;
-        Ok(true)
+        let Some(container) = self.world.runtime.create(&launch).await? else { return Ok(Created::There) };
+        self.see(Some(&container));
+        Ok(Created::Made(Box::new((container, last))))
     }
 
     /// That the cards are here which it was given.
@@ -522,6 +546,7 @@ impl<R: Runtime> Instance<R> {
         put: &PutInstance,
         container: &Container,
         last: Option<Start>,
+        wiring: Wiring,
     ) -> Result<(), Trouble> {
         self.observe(put, Observation::Starting);
         let Defaults { mut env, user, mut cwd } = match self.world.runtime.defaults(container).await? {
@@ -539,8 +564,10 @@ impl<R: Runtime> Instance<R> {
         if let Some(work_dir) = &put.spec.work_dir {
             cwd.clone_from(work_dir);
         }
-        // A directory that somebody removed would keep the container from starting.
-        self.binds(put).await?;
+        if wiring == Wiring::Unknown {
+            // A directory that somebody removed would keep the container from starting.
+            self.binds(put).await?;
+        }
         let hold = put.spec.task || !put.spec.secrets.is_empty();
         let (command, links) = (put.spec.command.clone(), put.spec.links.clone());
         let aliases = put.spec.aliases.clone();
@@ -563,7 +590,7 @@ impl<R: Runtime> Instance<R> {
         })
         .await?;
         info!(instance = %self.id, generation = put.generation, "starting");
-        let started = self.world.runtime.start(container).await;
+        let started = self.world.runtime.start(container, wiring).await;
         self.note_start(&started);
         Ok(started?)
     }

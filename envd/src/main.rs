@@ -178,7 +178,7 @@ async fn purge(config: &Config) -> anyhow::Result<()> {
         return Ok(());
     }
     let data = Data::take(config.data.clone())?;
-    Docker::new(settings(config), data.cluster()?).purge().await.context("not all could be removed")
+    Ok(Docker::new(settings(config), data.cluster()?).purge().await?)
 }
 
 fn settings(config: &Config) -> Settings {

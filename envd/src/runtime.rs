@@ -50,7 +50,11 @@ pub(crate) trait Runtime: Send + Sync + 'static {
         login: Option<&RegistryLogin>,
     ) -> impl Future<Output = Result<Option<String>, RuntimeError>> + Send;
 
-    fn create(&self, launch: &Launch<'_>) -> impl Future<Output = Result<(), RuntimeError>> + Send;
+    /// Makes a container, and answers with it as it is then; `None` if there is one already.
+    fn create(
+        &self,
+        launch: &Launch<'_>,
+    ) -> impl Future<Output = Result<Option<Container>, RuntimeError>> + Send;
 
     /// What the image of a container says about its processes; `None` when the image has been removed since.
     fn defaults(
@@ -58,7 +62,12 @@ pub(crate) trait Runtime: Send + Sync + 'static {
         container: &Container,
     ) -> impl Future<Output = Result<Option<Defaults>, RuntimeError>> + Send;
 
-    fn start(&self, container: &Container) -> impl Future<Output = Result<(), RuntimeError>> + Send;
+    /// What [`Self::create`] has just answered with is wired up already.
+    fn start(
+        &self,
+        container: &Container,
+        wiring: Wiring,
+    ) -> impl Future<Output = Result<(), RuntimeError>> + Send;
 
     /// Asks the container to end and, after `grace`, ends it.
     fn stop(
@@ -174,6 +183,14 @@ pub(crate) trait Runtime: Send + Sync + 'static {
 pub(crate) const VISIBLE_CARDS: &str = "NVIDIA_VISIBLE_DEVICES";
 /// Its value for none.
 pub(crate) const NO_CARDS: &str = "void";
+
+/// Whether the network of a container has to be made sure of before it is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wiring {
+    Unknown,
+    /// It was, when the container was made a moment ago.
+    Fresh,
+}
 
 /// The id of an image's content: what a name meant at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -53,7 +53,7 @@ use self::{
 };
 use super::{
     Change, Container, Defaults, ImageId, Launch, LogRecord, Machine, Progress, Runtime, RuntimeError,
-    SaveSource, Sighting,
+    SaveSource, Sighting, Wiring,
 };
 use crate::{
     cards,
@@ -117,6 +117,16 @@ pub(crate) struct Docker {
     /// One network at a time is made, with the rules that keep it apart.
     making: Mutex<()>,
     disk_limit: OnceLock<DiskLimit>,
+    known_images: image::KnownImages,
+}
+
+/// Why a cluster's networks and rules are still there.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PurgeError {
+    #[error("nothing was removed, since instances of this cluster still run ({0}): stop them first")]
+    Running(usize),
+    #[error("not all could be removed: {0}")]
+    Runtime(#[from] RuntimeError),
 }
 
 impl Docker {
@@ -132,11 +142,17 @@ impl Docker {
             wiring: RwLock::default(),
             making: Mutex::default(),
             disk_limit: OnceLock::new(),
+            known_images: image::KnownImages::default(),
         }
     }
 
-    /// Removes the networks and the firewall's chains of this cluster. Containers and files stay.
-    pub(crate) async fn purge(&self) -> Result<(), RuntimeError> {
+    /// Removes the networks and the firewall's chains of this cluster. Containers and files stay. While an instance runs
+    /// nothing is removed: it would be left on its network without the rules that keep it apart.
+    pub(crate) async fn purge(&self) -> Result<(), PurgeError> {
+        let running = self.list().await?.iter().filter(|sighting| sighting.running).count();
+        if running > 0 {
+            return Err(PurgeError::Running(running));
+        }
         let removed = self.networks.remove_unused(&self.engine, true).await;
         self.firewall.remove().await.map_err(|why| RuntimeError::Engine { why })?;
         let why = match removed? {
@@ -146,7 +162,7 @@ impl Docker {
             ),
             Removed { left, .. } => format!("{left} networks are still in use"),
         };
-        Err(RuntimeError::Engine { why })
+        Err(RuntimeError::Engine { why }.into())
     }
 
     /// The network of a user, behind the firewall; to be called with [`Self::wiring`] held.
@@ -233,7 +249,8 @@ impl Runtime for Docker {
         login: Option<&RegistryLogin>,
         progress: impl FnMut(Progress) + Send,
     ) -> Result<ImageId, RuntimeError> {
-        image::ensure(&self.engine, reference, before, self.places(), login, progress).await
+        image::ensure(&self.engine, &self.known_images, reference, before, self.places(), login, progress)
+            .await
     }
 
     async fn find_image(
@@ -244,7 +261,7 @@ impl Runtime for Docker {
         image::find(&self.engine, reference, self.places(), login).await
     }
 
-    async fn create(&self, launch: &Launch<'_>) -> Result<(), RuntimeError> {
+    async fn create(&self, launch: &Launch<'_>) -> Result<Option<Container>, RuntimeError> {
         let name = name(launch.instance);
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
         let has_quota = self.find_disk_limit().await? == DiskLimit::Hard;
@@ -261,18 +278,20 @@ impl Runtime for Docker {
                 docker.create_container(Some(options), body).await
             })
             .await?;
-        if created.is_none() && self.find(launch.instance).await?.is_none() {
-            return Err(RuntimeError::Engine { why: format!("the name `{name}` is taken and not found") });
+        match created {
+            Some(created) => Ok(Some(container::made(created.id, launch))),
+            None if self.find(launch.instance).await?.is_some() => Ok(None),
+            None => Err(RuntimeError::Engine { why: format!("the name `{name}` is taken and not found") }),
         }
-        Ok(())
     }
 
     async fn defaults(&self, container: &Container) -> Result<Option<Defaults>, RuntimeError> {
-        image::defaults(&self.engine, &container.image).await
+        image::defaults(&self.engine, &self.known_images, &container.image).await
     }
 
-    async fn start(&self, container: &Container) -> Result<(), RuntimeError> {
-        if let Some(user) = &container.user {
+    async fn start(&self, container: &Container, wiring: Wiring) -> Result<(), RuntimeError> {
+        let is_sure = wiring == Wiring::Fresh && self.firewall.tenants() == Tenants::Apart;
+        if let Some(user) = container.user.as_ref().filter(|_| !is_sure) {
             let _wiring = self.wiring.read().await;
             let network = self.network(user).await?;
             // The engine remembers the id of a network that is no more.

@@ -233,11 +233,15 @@ async fn a_network_that_somebody_removed_and_rules_that_somebody_flushed_come_ba
 async fn purge_leaves_nothing_on_the_network_and_all_the_rest() {
     let mut cluster = Cluster::new().await;
     let id = run(&cluster, &of("alice")).await;
-    let short = docker(&["network", "inspect", "-f", "{{.Name}}", &cluster.networks()[0]]);
+    let (networks, before) = (cluster.networks(), rules(&cluster));
+    let short = docker(&["network", "inspect", "-f", "{{.Name}}", &networks[0]]);
     let refused = cluster.command().arg("purge").status().unwrap();
     assert!(!refused.success(), "not while envd runs");
     cluster.kill();
+    // One that runs keeps its network, and with it the rules that keep it apart.
     assert!(!cluster.command().arg("purge").status().unwrap().success(), "an instance still uses it");
+    assert!(cluster.log().contains("nothing was removed, since instances"), "{}", cluster.log());
+    assert_eq!((cluster.networks(), rules(&cluster)), (networks, before));
     docker(&["stop", "-t", "0", &name(&id)]);
     assert!(cluster.command().arg("purge").status().unwrap().success(), "{}", cluster.log());
     assert_eq!(cluster.networks(), [""; 0]);

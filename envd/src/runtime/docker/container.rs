@@ -36,6 +36,9 @@ const LOG_FILES: &str = "2";
 /// adds to each line of usual length, more than that limit usually is.
 const TASK_LOG_FILE_BYTES: &str = "2g";
 
+/// When the engine says that a container was started which never was.
+const NEVER: &str = "0001-01-01T00:00:00Z";
+
 /// What is the engine's to say about a new container, and not the request's.
 #[derive(Debug)]
 pub(super) struct Ground<'a> {
@@ -225,6 +228,29 @@ pub(super) fn container(
         address,
         own_files,
     })
+}
+
+/// The container that a launch has just led to, as the engine would describe it.
+pub(super) fn made(id: String, launch: &Launch<'_>) -> Container {
+    let spec = launch.spec;
+    Container {
+        instance: launch.instance.clone(),
+        id,
+        image: launch.image.clone(),
+        phase: Phase::Created,
+        last_start: NEVER.to_owned(),
+        user: Some(spec.user.clone()),
+        binds: launch.binds.clone(),
+        takes: Takes {
+            cpus_milli: nano_cpus(spec.cpus).map_or(0, i64::cast_unsigned) / 1_000_000,
+            memory_bytes: spec.memory_bytes.max(MEMORY_MIN),
+            cards: spec.cards.clone(),
+        },
+        network: None,
+        address: None,
+        // Nobody measures what does not run.
+        own_files: Vec::new(),
+    }
 }
 
 fn binds(found: &ContainerInspectResponse) -> Vec<Bind> {

@@ -158,9 +158,10 @@ pub(super) fn is_disk_full(why: &str) -> bool {
     why.contains("no space left on device") || why.contains("disk quota exceeded")
 }
 
-/// Whether a start is refused since containerd still has the run before, which the engine believes to be over.
+/// Whether a start is refused since containerd still has the run before, or only its name, and the engine believes it to be
+/// over.
 fn is_stuck(why: &str) -> bool {
-    why.contains("task") && why.contains("already exists")
+    (why.contains("task") && why.contains("already exists")) || why.contains("id already in use")
 }
 
 /// What the engine said, with the causes that its client keeps behind it, in bounds.
@@ -188,5 +189,23 @@ fn bounded(text: &str) -> String {
     match text.char_indices().nth(TEXT_MAX) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_the_engine_holds_on_to_is_told_from_other_trouble() {
+        let is_stuck = |message: &str| {
+            let error =
+                DockerError::DockerResponseServerError { status_code: 500, message: message.to_owned() };
+            matches!(runtime_error(error), RuntimeError::Stuck { .. })
+        };
+        assert!(is_stuck("AlreadyExists: task 0123 already exists: unknown"));
+        assert!(is_stuck("id already in use"));
+        assert!(!is_stuck("container 0123 already exists"));
+        assert!(!is_stuck("network bridge not found"));
     }
 }

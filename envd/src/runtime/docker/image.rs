@@ -6,7 +6,11 @@
 //! Before an image of another registry is used, that registry is asked for it as the user who wants it, also when the
 //! image is here already: what one of them has pulled is not for all. Its answer is a digest, and that digest is run.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use bollard::{
     auth::DockerCredentials,
@@ -32,6 +36,8 @@ const DOCKER_HUB: &str = "docker.io";
 const PUBLIC_ONES: &str = "a public registry, or ask the admin to name this one in `registries`";
 /// The most that a registry may take to say which content a name has.
 const ASK: Duration = Duration::from_secs(20);
+/// Images whose defaults are kept.
+const KNOWN_MAX: usize = 64;
 /// What registries say of what they do not have, and of what they do not give.
 const ABSENT: [&str; 4] = ["not found", "manifest unknown", "name unknown", "does not exist"];
 const DENIED: [&str; 5] =
@@ -60,9 +66,28 @@ impl Places<'_> {
     }
 }
 
+/// What images say about their processes, of those that were looked at last. An id stands for one content for ever.
+#[derive(Debug, Default)]
+pub(super) struct KnownImages(Mutex<VecDeque<(ImageId, Defaults)>>);
+
+impl KnownImages {
+    fn get(&self, image: &ImageId) -> Option<Defaults> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(known, _)| known == image).map(|(_, defaults)| defaults.clone())
+    }
+
+    fn put(&self, image: &ImageId, defaults: Defaults) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(known, _)| known != image);
+        known.truncate(KNOWN_MAX - 1);
+        known.push_front((image.clone(), defaults));
+    }
+}
+
 /// The image that `reference` names, pulled only when it is not here.
 pub(super) async fn ensure(
     engine: &Engine,
+    known: &KnownImages,
     reference: &str,
     before: Option<ImageId>,
     places: Places<'_>,
@@ -75,7 +100,7 @@ pub(super) async fn ensure(
         allowed(&name, places.registries)?;
     }
     if let Some(before) = before
-        && look_up(engine, &before.0).await?.is_some()
+        && look_up(engine, known, &before.0).await?.is_some()
     {
         return Ok(before);
     }
@@ -86,7 +111,7 @@ pub(super) async fn ensure(
         let digest = ask(engine, &name, places, login).await?;
         (format!("{}/{}@{digest}", name.registry(), name.repository()), credentials(&name, login))
     };
-    if let Some(id) = look_up(engine, &name).await? {
+    if let Some(id) = look_up(engine, known, &name).await? {
         return Ok(id);
     }
     if name.starts_with(OWN_IMAGES) {
@@ -95,7 +120,7 @@ pub(super) async fn ensure(
         return Err(RuntimeError::ImageNotFound { image: reference.to_owned(), why });
     }
     pull(engine, &name, login, progress).await?;
-    look_up(engine, &name).await?.ok_or_else(|| RuntimeError::Download {
+    look_up(engine, known, &name).await?.ok_or_else(|| RuntimeError::Download {
         image: reference.to_owned(),
         why: "it is not there after the download".to_owned(),
     })
@@ -188,11 +213,15 @@ async fn site_login(
 }
 
 /// The environment, user and directory of an image; `None` when it is gone.
-pub(super) async fn defaults(engine: &Engine, image: &ImageId) -> Result<Option<Defaults>, RuntimeError> {
-    let found = engine
-        .call_unless("look at an image", LOOK, &[404], async |docker| docker.inspect_image(&image.0).await)
-        .await?;
-    Ok(found.map(|image| of_config(image.config.unwrap_or_default())))
+pub(super) async fn defaults(
+    engine: &Engine,
+    known: &KnownImages,
+    image: &ImageId,
+) -> Result<Option<Defaults>, RuntimeError> {
+    match known.get(image) {
+        Some(defaults) => Ok(Some(defaults)),
+        None => Ok(look_up(engine, known, &image.0).await?.and_then(|id| known.get(&id))),
+    }
 }
 
 /// Whether an image is one for instances.
@@ -240,11 +269,16 @@ fn has_public_name(registry: &str) -> bool {
     is_a_word && INSIDE.iter().all(|inside| !last.eq_ignore_ascii_case(inside))
 }
 
-async fn look_up(engine: &Engine, name: &str) -> Result<Option<ImageId>, RuntimeError> {
+async fn look_up(engine: &Engine, known: &KnownImages, name: &str) -> Result<Option<ImageId>, RuntimeError> {
     let found = engine
         .call_unless("look at an image", LOOK, &[404], async |docker| docker.inspect_image(name).await)
         .await?;
-    Ok(found.and_then(|image| image.id).map(ImageId))
+    let Some(found) = found else { return Ok(None) };
+    let id = found.id.map(ImageId);
+    if let Some(id) = &id {
+        known.put(id, of_config(found.config.unwrap_or_default()));
+    }
+    Ok(id)
 }
 
 async fn pull(
