@@ -23,7 +23,7 @@ use std::{
 use envd_api::agent::{
     Address, AppCall, AppReport, Begin, Begun, Call, ChunkReader, ChunkWriter, Exec, Listen, Passed,
     Presence, ProtocolError, Received, Refusal, Session, Signal, Signalled, Terminal, TerminalsAct,
-    TerminalsCall, TerminalsReport, read_message, receive_reply,
+    TerminalsCall, TerminalsReport, halves, read_message, receive_reply,
 };
 use gateway_api::InstanceId;
 use serde::de::DeserializeOwned;
@@ -254,7 +254,7 @@ impl Agents {
     async fn process(&self, instance: &InstanceId, call: Call) -> Result<Process, AgentError> {
         match self.call(instance, call).await? {
             (stream, Received::Stream) => {
-                let (read, write) = stream.into_split();
+                let (read, write) = halves(stream).map_err(ProtocolError::from)?;
                 Ok(Process { input: ChunkWriter::new(write), output: ChunkReader::new(read) })
             }
             (_, Received::Descriptor(_) | Received::Listening { .. }) => Err(unexpected()),

@@ -32,7 +32,7 @@ use crate::{
     environment::{DEFAULT_TERM, StartError},
     link::{self, Refused, while_present},
     pty::{self, CLOSED_PAUSE, Pty},
-    signal,
+    signal, splice,
 };
 
 /// What is read from a process at once: all that a pipe holds.
@@ -273,7 +273,14 @@ async fn feed(
     mut stdin: Option<pipe::Sender>,
     mut reader: ChunkReader,
 ) -> Result<(), ProtocolError> {
-    while let Some(chunk) = reader.next().await? {
+    let mut can_splice = true;
+    loop {
+        if let Some(pipe) = &stdin
+            && can_splice
+        {
+            can_splice = splice::input(&mut reader, pipe).await?;
+        }
+        let Some(chunk) = reader.next().await? else { return Ok(()) };
         match chunk {
             Chunk::Stdin(bytes) => {
                 if let Some(pipe) = &mut stdin {
@@ -289,7 +296,6 @@ async fn feed(
             Chunk::Resize(_) | Chunk::Stdout(_) | Chunk::Stderr(_) | Chunk::Exit(_) => {}
         }
     }
-    Ok(())
 }
 
 fn read_now(pipe: BorrowedFd<'_>, into: &mut [u8]) -> Option<usize> {

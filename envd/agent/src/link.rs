@@ -15,12 +15,12 @@ use std::{
 };
 
 use envd_api::agent::{
-    Address, AppReport, Begun, Call, ChunkReader, ChunkWriter, Greeting, Presence, ProtocolError, Refusal,
-    Reply, Signalled, TerminalsReport, VERSION, read_message, write_message,
+    Address, AppReport, Begun, Call, ChunkReader, ChunkWriter, Greeting, Presence, ProtocolError, ReadHalf,
+    Refusal, Reply, Signalled, TerminalsReport, VERSION, halves, read_message, write_message,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
-use tokio::net::{TcpStream, UnixStream, unix::OwnedReadHalf};
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::{
     Agent, app, children::Streams, dial, enter::Helper, environment::StartError, exec, secrets, session,
@@ -219,21 +219,23 @@ async fn report_once<T: Serialize>(stream: &mut UnixStream, report: &T) -> Resul
 /// Says that the connection is the stream from here on.
 pub(crate) async fn stream(mut stream: UnixStream) -> Result<(ChunkReader, ChunkWriter), ProtocolError> {
     write_message(&mut stream, &Reply::Stream).await?;
-    let (read, write) = stream.into_split();
+    let (read, write) = halves(stream)?;
     Ok((ChunkReader::new(read), ChunkWriter::new(write)))
 }
 
 /// Writes on behalf of the gateway, which cannot be listened to meanwhile, but gives up when it is gone.
 pub(crate) async fn while_present(
-    gateway: &OwnedReadHalf,
+    gateway: &ReadHalf,
     write: impl Future<Output = io::Result<()>>,
 ) -> io::Result<()> {
     let mut write = pin!(write);
     loop {
         tokio::select! {
+            // First: a write that need not wait sets no timer.
+            biased;
             written = &mut write => return written,
             () = tokio::time::sleep(PRESENCE_CHECK) => {
-                let mut poll = [PollFd::new(gateway.as_ref(), PollFlags::HUP)];
+                let mut poll = [PollFd::new(gateway, PollFlags::HUP)];
                 let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
                 if rustix::event::poll(&mut poll, Some(&now))? > 0 {
                     return Err(io::ErrorKind::ConnectionAborted.into());

@@ -35,6 +35,7 @@ mod secrets;
 mod session;
 mod sftp;
 mod signal;
+mod splice;
 mod terminal;
 
 use std::{

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use envd_api::agent::when_room;
 use gateway_api::stream::Size;
 use rustix::{
     process::Uid,
@@ -26,7 +27,6 @@ const FILLING: Duration = Duration::from_micros(40);
 #[derive(Debug)]
 pub(crate) struct Pty {
     screen: pipe::Receiver,
-    keyboard: pipe::Sender,
 }
 
 /// A new terminal that belongs to `owner`, and the end of it that is the child's.
@@ -50,8 +50,7 @@ pub(crate) fn open_with(size: Size, owner: u32, wanted: &[(u8, u32)]) -> io::Res
     tcsetattr(&theirs, OptionalActions::Now, &modes)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
     let name = rustix::pty::ptsname(&ours, Vec::new())?.to_string_lossy().into_owned();
-    let keyboard = pipe::Sender::from_owned_fd_unchecked(ours.try_clone()?)?;
-    let pty = Pty { screen: pipe::Receiver::from_owned_fd_unchecked(ours)?, keyboard };
+    let pty = Pty { screen: pipe::Receiver::from_owned_fd_unchecked(ours)? };
     pty.resize(size);
     Ok((pty, theirs, name))
 }
@@ -91,12 +90,9 @@ impl Pty {
     /// Types. Waits while the program does not read.
     pub(crate) async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            self.keyboard.writable().await?;
-            match self.keyboard.try_write(bytes) {
-                Ok(written) => bytes = &bytes[written..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
+            let keyboard = self.screen.as_fd();
+            let written = when_room(keyboard, || Ok(rustix::io::write(keyboard, bytes)?)).await?;
+            bytes = &bytes[written..];
         }
         Ok(())
     }

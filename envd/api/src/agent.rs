@@ -17,6 +17,7 @@
 mod app;
 mod chunk;
 mod descriptor;
+mod halves;
 mod message;
 mod passed;
 
@@ -35,6 +36,7 @@ pub use self::{
     },
     chunk::{ChunkReader, ChunkWriter},
     descriptor::{Received, receive_reply, send_with_descriptor},
+    halves::{ReadHalf, WriteHalf, halves, when_room},
     message::{ProtocolError, encode, read_message, write_message},
     passed::Passed,
 };

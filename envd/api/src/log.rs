@@ -13,6 +13,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use serde::Serialize;
 use tracing::{
     Event, Level, Subscriber,
     field::{Field, Visit},
@@ -195,7 +196,14 @@ fn begin(line: &mut Vec<u8>, event: &Event<'_>) {
         }
         line.extend_from_slice(written.trim_end_matches('Z').as_bytes());
     });
-    let _ = write!(line, ".{:03}Z\",\"level\":\"{level}\",\"target\":", now.subsec_millisecond());
+    // Piece by piece: there is a line for every request, and a format would be read anew for each.
+    let millis = now.subsec_millisecond().unsigned_abs();
+    let digits = [millis / 100, millis / 10 % 10, millis % 10].map(|digit| b'0' + digit.to_le_bytes()[0]);
+    let pieces: [&[u8]; 5] =
+        [b".", &digits, b"Z\",\"level\":\"", level.as_str().as_bytes(), b"\",\"target\":"];
+    for piece in pieces {
+        line.extend_from_slice(piece);
+    }
     quote(line, target);
 }
 
@@ -218,32 +226,32 @@ impl Fields {
         value(&mut self.text);
     }
 
-    fn put_tame(&mut self, field: &Field, value: fmt::Arguments<'_>) {
+    fn put_tame(&mut self, field: &Field, write: impl FnOnce(&mut Tame<'_>) -> fmt::Result) {
         self.put(field, |text| {
             text.push(b'"');
-            let _ = Tame { text, length: 0, full: false }.write_fmt(value);
+            let _ = write(&mut Tame { text, length: 0, full: false });
             text.push(b'"');
         });
     }
 
-    fn put_plain(&mut self, field: &Field, value: impl fmt::Display) {
+    fn put_plain(&mut self, field: &Field, value: impl Serialize) {
         self.put(field, |text| {
-            let _ = write!(text, "{value}");
+            let _ = serde_json::to_writer(text, &value);
         });
     }
 }
 
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.put_tame(field, format_args!("{value:?}"));
+        self.put_tame(field, |tame| write!(tame, "{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put_tame(field, format_args!("{value}"));
+        self.put_tame(field, |tame| tame.write_str(value));
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        self.put_tame(field, format_args!("{value}"));
+        self.put_tame(field, |tame| write!(tame, "{value}"));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
@@ -270,7 +278,7 @@ impl Visit for Fields {
         if value.is_finite() {
             self.put_plain(field, value);
         } else {
-            self.put_tame(field, format_args!("{value}"));
+            self.put_tame(field, |tame| write!(tame, "{value}"));
         }
     }
 }
@@ -288,7 +296,9 @@ struct Tame<'a> {
 impl fmt::Write for Tame<'_> {
     fn write_str(&mut self, more: &str) -> fmt::Result {
         let fits = !self.full && self.length + more.len() <= FIELD_MAX - CUT.len();
-        if fits && more.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
+        // All of them, without a way out at the first that is not: so they are looked at many at once.
+        let is_plain = |byte: u8| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~');
+        if fits && more.bytes().fold(true, |plain, byte| plain & is_plain(byte)) {
             self.text.extend_from_slice(more.as_bytes());
             self.length += more.len();
             return Ok(());

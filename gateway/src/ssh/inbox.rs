@@ -277,6 +277,15 @@ impl<'a> Inbox<'a> {
         }
     }
 
+    /// What follows at once, if it is data and no longer than `most`.
+    pub(super) fn more(&self, most: usize) -> Option<Bytes> {
+        let next =
+            self.queue().pop_front_if(|input| matches!(input, Input::Data(data) if data.len() <= most))?;
+        let Input::Data(data) = next else { return None };
+        self.level.take_off(cost(&data));
+        Some(data)
+    }
+
     /// The next signal. Cancel-safe.
     pub(super) async fn next_signal(&self) -> String {
         loop {

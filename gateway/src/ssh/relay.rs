@@ -2,8 +2,8 @@
 //!
 //! Nothing is buffered beyond one piece on the way out; on the way in, see `inbox`.
 
-use bytes::BytesMut;
-use envd_api::agent::{Chunk, ProtocolError, Refusal, Signal};
+use bytes::{Bytes, BytesMut};
+use envd_api::agent::{CHUNK_MAX, Chunk, ProtocolError, Refusal, Signal};
 use gateway_api::{InstanceId, stream::Exit};
 use russh::{
     ChannelWriteHalf, Sig,
@@ -19,6 +19,8 @@ use crate::agents::{AgentError, Agents, Process};
 
 /// What is read at once.
 const PIECE: usize = 64 << 10;
+/// Packets that go to a process as one chunk.
+const PIECES_MAX: usize = 16;
 /// Extended data of this kind is standard error.
 const STDERR: u32 = 1;
 
@@ -33,11 +35,11 @@ pub(super) struct Outbox<'a> {
 type Sent = Result<(), russh::Error>;
 
 impl Outbox<'_> {
-    pub(super) async fn stdout(&self, bytes: impl Into<bytes::Bytes>) -> Sent {
+    pub(super) async fn stdout(&self, bytes: impl Into<Bytes>) -> Sent {
         self.pressure.sending(self.write.data_bytes(bytes)).await
     }
 
-    pub(super) async fn stderr(&self, bytes: impl Into<bytes::Bytes>) -> Sent {
+    pub(super) async fn stderr(&self, bytes: impl Into<Bytes>) -> Sent {
         self.pressure.sending(self.write.extended_data_bytes(STDERR, bytes)).await
     }
 
@@ -74,9 +76,15 @@ pub(super) struct Marked<'a> {
 pub(super) async fn process(process: Marked<'_>, words: Words, inbox: &Inbox<'_>, outbox: &Outbox<'_>) {
     let Marked { process: Process { mut input, mut output }, mark, instance, agents } = process;
     let feed = async {
+        let mut pieces = Vec::new();
         loop {
             match inbox.next().await {
-                Input::Data(bytes) => input.stdin(&bytes).await?,
+                Input::Data(bytes) if bytes.len() > CHUNK_MAX => input.stdin(&bytes).await?,
+                Input::Data(bytes) => {
+                    gather(&mut pieces, bytes, inbox);
+                    input.stdin_of(&pieces).await?;
+                    pieces.clear();
+                }
                 Input::End => input.send(&Chunk::CloseStdin).await?,
                 Input::Resize(size) => input.send(&Chunk::Resize(size)).await?,
                 Input::Signal(name) => input.send(&Chunk::Signal(name)).await?,
@@ -118,6 +126,18 @@ pub(super) async fn process(process: Marked<'_>, words: Words, inbox: &Inbox<'_>
         }
     };
     tokio::select! { () = feed => {}, _ = show => {}, () = pass_signals => {} }
+}
+
+/// A piece and those that have come after it, as many as one chunk can hold.
+fn gather(pieces: &mut Vec<Bytes>, first: Bytes, inbox: &Inbox<'_>) {
+    let mut room = CHUNK_MAX - first.len();
+    pieces.push(first);
+    while pieces.len() < PIECES_MAX
+        && let Some(more) = inbox.more(room)
+    {
+        room -= more.len();
+        pieces.push(more);
+    }
 }
 
 /// A stream of bytes. Ends when both ways have; `exit` is told then, where there is one.

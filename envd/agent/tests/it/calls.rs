@@ -32,24 +32,42 @@ async fn input_flows_through_with_back_pressure_and_ends_when_told() {
     let mut world = World::linked(&spec(&[])).await;
     let process = world.process(Call::Exec(exec(&["cat"]))).await;
     let (mut input, mut output) = (process.input, process.output);
-    let data = vec![b'x'; 4 << 20];
+    let data: Vec<u8> = (0..4_u32 << 20).map(|at| (at % 251).to_le_bytes()[0]).collect();
     let write = async {
-        input.stdin(&data).await.unwrap();
+        // Short pieces are read and written, long ones handed over.
+        let mut rest = &data[..];
+        for length in [1, 100_000, 9000, 10, 8192, 70_000, 65_536, 8191, usize::MAX] {
+            let (piece, after) = rest.split_at(length.min(rest.len()));
+            input.stdin(piece).await.unwrap();
+            rest = after;
+        }
         input.send(&Chunk::CloseStdin).await.unwrap();
         input
     };
     let read = async {
-        let mut length = 0;
+        let mut echo = Vec::new();
         loop {
             match soon("the echo", output.next()).await.unwrap() {
-                Some(Chunk::Stdout(bytes)) => length += bytes.len(),
-                Some(Chunk::Exit(exit)) => return (length, exit),
+                Some(Chunk::Stdout(bytes)) => echo.extend(bytes),
+                Some(Chunk::Exit(exit)) => return (echo, exit),
                 other => panic!("unexpected {other:?}"),
             }
         }
     };
-    let (_kept, ended) = tokio::join!(write, read);
-    assert_eq!(ended, (data.len(), Exit::Code(0)));
+    let (_kept, (echo, exit)) = tokio::join!(write, read);
+    assert!(echo == data, "{} of {} bytes", echo.len(), data.len());
+    assert_eq!(exit, Exit::Code(0));
+}
+
+#[tokio::test]
+async fn what_comes_after_input_that_nobody_reads_any_more_is_understood() {
+    let mut world = World::linked(&spec(&[])).await;
+    let script = "head -c 1000; exec <&-; while :; do sleep 0.05; done";
+    let mut process = world.process(Call::Exec(exec(&["sh", "-c", script]))).await;
+    soon("the input is taken", process.input.stdin(&vec![b'x'; 4 << 20])).await.unwrap();
+    process.input.send(&Chunk::Signal("TERM".to_owned())).await.unwrap();
+    let outcome = process.outcome().await;
+    assert_eq!((outcome.stdout.len(), outcome.exit), (1000, Some(Exit::Signal("TERM".to_owned()))));
 }
 
 #[tokio::test]

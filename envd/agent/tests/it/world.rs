@@ -9,7 +9,7 @@ use std::{
 
 use envd_api::agent::{
     AgentSpec, Call, Chunk, ChunkReader, ChunkWriter, Exec, Greeting, Received, Refusal, Request, SOCKET,
-    SPEC, read_message, receive_reply, write_message,
+    SPEC, halves, read_message, receive_reply, write_message,
 };
 use gateway_api::stream::{Exit, Tty};
 use tokio::{
@@ -167,7 +167,7 @@ impl World {
     pub(crate) async fn process(&mut self, call: Call) -> Process {
         match self.ask(call).await {
             (stream, Received::Stream) => {
-                let (read, write) = stream.into_split();
+                let (read, write) = halves(stream).unwrap();
                 Process { input: ChunkWriter::new(write), output: ChunkReader::new(read) }
             }
             (_, other) => panic!("no stream but {other:?}"),

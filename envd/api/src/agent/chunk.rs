@@ -6,12 +6,9 @@
 use std::io::IoSlice;
 
 use gateway_api::stream::{Exit, Size};
-use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    net::unix::{OwnedReadHalf, OwnedWriteHalf},
-};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::{CHUNK_MAX, Chunk, ProtocolError};
+use super::{CHUNK_MAX, Chunk, ProtocolError, ReadHalf, WriteHalf};
 
 const STDIN: u8 = 1;
 const STDOUT: u8 = 2;
@@ -22,21 +19,24 @@ const CLOSE_STDIN: u8 = 6;
 const EXIT: u8 = 7;
 
 const HEADER: usize = 5;
+/// What is read at once where nothing of a chunk is there yet: a key, or its echo, comes whole.
+const AHEAD: usize = 256;
 
 /// The writing half of a process's stream.
 ///
 /// Dropping the gateway's one hangs the process up; to end its input, send [`Chunk::CloseStdin`].
 #[derive(Debug)]
-pub struct ChunkWriter<W = OwnedWriteHalf> {
+pub struct ChunkWriter<W = WriteHalf> {
     to: W,
 }
 
 /// The reading half of a process's stream.
 #[derive(Debug)]
-pub struct ChunkReader<R = OwnedReadHalf> {
+pub struct ChunkReader<R = ReadHalf> {
     from: R,
-    /// What has arrived of a chunk's header; kept here, as the body is, so that [`Self::next`] can be cancelled.
-    header: Vec<u8>,
+    /// What has arrived and is in no body yet, from a chunk's header on; kept here, as the body is, so that
+    /// [`Self::next`] can be cancelled.
+    ahead: Vec<u8>,
     /// What has arrived of the body, and perhaps of the header after it.
     body: Vec<u8>,
 }
@@ -66,6 +66,14 @@ impl<W: AsyncWrite + Unpin> ChunkWriter<W> {
         self.data(STDIN, bytes).await
     }
 
+    /// One [`Chunk::Stdin`] of several pieces, no longer than [`CHUNK_MAX`] together, without a copy of its own.
+    pub async fn stdin_of(&mut self, pieces: &[impl AsRef<[u8]>]) -> Result<(), ProtocolError> {
+        let pieces = pieces.iter().map(AsRef::as_ref);
+        let header = header(STDIN, pieces.clone().map(<[u8]>::len).sum())?;
+        let mut slices: Vec<_> = std::iter::once(&header[..]).chain(pieces).map(IoSlice::new).collect();
+        self.write(&mut slices).await
+    }
+
     /// [`Chunk::Stdout`] without a copy of its own.
     pub async fn stdout(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         self.data(STDOUT, bytes).await
@@ -84,21 +92,18 @@ impl<W: AsyncWrite + Unpin> ChunkWriter<W> {
     }
 
     async fn frame(&mut self, kind: u8, body: &[u8]) -> Result<(), ProtocolError> {
-        let length = u32::try_from(body.len()).map_err(|_| ProtocolError::TooLong(body.len()))?;
-        if body.len() > CHUNK_MAX {
-            return Err(ProtocolError::TooLong(body.len()));
-        }
-        let [a, b, c, d] = length.to_be_bytes();
-        let header = [kind, a, b, c, d];
-        // Both at once and without a copy; the rest in turn where the other end is slow.
-        let mut sent = 0;
-        while sent < HEADER {
-            match self.to.write_vectored(&[IoSlice::new(&header[sent..]), IoSlice::new(body)]).await? {
+        let header = header(kind, body.len())?;
+        self.write(&mut [IoSlice::new(&header), IoSlice::new(body)]).await
+    }
+
+    /// All at once and without a copy; the rest in turn where the other end is slow.
+    async fn write(&mut self, mut slices: &mut [IoSlice<'_>]) -> Result<(), ProtocolError> {
+        while !slices.is_empty() {
+            match self.to.write_vectored(slices).await? {
                 0 => return Err(ProtocolError::Io(std::io::ErrorKind::WriteZero.into())),
-                more => sent += more,
+                sent => IoSlice::advance_slices(&mut slices, sent),
             }
         }
-        self.to.write_all(&body[sent - HEADER..]).await?;
         Ok(())
     }
 }
@@ -107,37 +112,61 @@ impl<W: AsyncWrite + Unpin> ChunkWriter<W> {
 
 impl<R: AsyncRead + Unpin> ChunkReader<R> {
     pub fn new(from: R) -> Self {
-        Self { from, header: Vec::with_capacity(HEADER), body: Vec::new() }
+        Self { from, ahead: Vec::new(), body: Vec::new() }
     }
 
     /// The next chunk, or `None` when the other end has closed. Cancel-safe: what had arrived is kept.
     pub async fn next(&mut self) -> Result<Option<Chunk>, ProtocolError> {
         loop {
-            while self.header.len() < HEADER {
-                let missing = HEADER - self.header.len();
-                if fill(&mut self.from, &mut self.header, missing).await? == 0 {
-                    return if self.header.is_empty() { Ok(None) } else { Err(end_within_a_chunk()) };
-                }
-            }
-            let (kind, length) = parts(&self.header);
-            if length > CHUNK_MAX {
-                return Err(ProtocolError::TooLong(length));
-            }
+            let Some((kind, length)) = self.header(AHEAD).await? else { return Ok(None) };
             // With the header after it, which then needs no call of its own.
             self.body.reserve_exact((length + HEADER).saturating_sub(self.body.len()));
+            let here = length.saturating_sub(self.body.len()).min(self.ahead.len() - HEADER);
+            self.body.extend(self.ahead.drain(HEADER..HEADER + here));
             while self.body.len() < length {
                 let missing = length + HEADER - self.body.len();
                 if fill(&mut self.from, &mut self.body, missing).await? == 0 {
                     return Err(end_within_a_chunk());
                 }
             }
-            self.header.clear();
-            self.header.extend_from_slice(&self.body[length..]);
+            self.ahead.drain(..HEADER);
+            self.ahead.extend_from_slice(&self.body[length..]);
             self.body.truncate(length);
             if let Some(chunk) = decode(kind, std::mem::take(&mut self.body))? {
                 return Ok(Some(chunk));
             }
         }
+    }
+
+    /// How many bytes of input are next in what the chunks are read from: none when anything else is. They may be taken
+    /// from there, of which [`Self::took`] is told; what is left of them is the next chunk. Cancel-safe.
+    pub async fn input_ahead(&mut self) -> Result<usize, ProtocolError> {
+        let header = self.header(HEADER).await?;
+        let is_next = self.ahead.len() == HEADER && self.body.is_empty();
+        Ok(header.filter(|(kind, _)| *kind == STDIN && is_next).map_or(0, |(_, length)| length))
+    }
+
+    /// So many bytes of the input ahead have been taken.
+    pub fn took(&mut self, bytes: usize) -> Result<(), ProtocolError> {
+        let (kind, length) = parts(&self.ahead);
+        self.ahead.clear();
+        if bytes < length {
+            self.ahead.extend(header(kind, length - bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Kind and length of the next chunk, or `None` when there will be none. Reads at most `most` bytes for it.
+    async fn header(&mut self, most: usize) -> Result<Option<(u8, usize)>, ProtocolError> {
+        while self.ahead.len() < HEADER {
+            let missing = most - self.ahead.len();
+            self.ahead.reserve(missing);
+            if fill(&mut self.from, &mut self.ahead, missing).await? == 0 {
+                return if self.ahead.is_empty() { Ok(None) } else { Err(end_within_a_chunk()) };
+            }
+        }
+        let (kind, length) = parts(&self.ahead);
+        if length > CHUNK_MAX { Err(ProtocolError::TooLong(length)) } else { Ok(Some((kind, length))) }
     }
 
     /// What the chunks are read from.
@@ -152,10 +181,16 @@ async fn fill<R: AsyncRead + Unpin>(from: &mut R, into: &mut Vec<u8>, most: usiz
     from.take(most).read_buf(into).await
 }
 
-/// Kind and length of a whole header.
+/// The header of a chunk.
+fn header(kind: u8, length: usize) -> Result<[u8; HEADER], ProtocolError> {
+    let [a, b, c, d] = u32::try_from(length).map_err(|_| ProtocolError::TooLong(length))?.to_be_bytes();
+    if length > CHUNK_MAX { Err(ProtocolError::TooLong(length)) } else { Ok([kind, a, b, c, d]) }
+}
+
+/// Kind and length of a whole header, whatever comes after it.
 fn parts(header: &[u8]) -> (u8, usize) {
     let (kind, length) = header.split_first().unwrap_or((&0, &[]));
-    let length = length.iter().fold(0u32, |length, byte| (length << 8) | u32::from(*byte));
+    let length = length.iter().take(HEADER - 1).fold(0u32, |length, byte| (length << 8) | u32::from(*byte));
     (*kind, usize::try_from(length).unwrap_or(usize::MAX))
 }
 
@@ -196,8 +231,8 @@ mod tests {
     #[tokio::test]
     async fn chunks_read_back_over_the_halves_of_a_socket() {
         let (near, far) = tokio::net::UnixStream::pair().unwrap();
-        let (read, _kept) = far.into_split();
-        let (_unused, write) = near.into_split();
+        let (read, _kept) = super::super::halves(far).unwrap();
+        let (_unused, write) = super::super::halves(near).unwrap();
         let (mut writer, mut reader) = (ChunkWriter::new(write), ChunkReader::new(read));
         for chunk in every_kind() {
             writer.send(&chunk).await.unwrap();
@@ -267,6 +302,44 @@ mod tests {
             };
             tokio::join!(write, read);
         }
+    }
+
+    #[tokio::test]
+    async fn pieces_of_input_are_one_chunk() {
+        let mut frame = Vec::new();
+        let pieces = [vec![1; CHUNK_MAX - 9], vec![], vec![2; 9]];
+        ChunkWriter::new(&mut frame).stdin_of(&pieces).await.unwrap();
+        let mut reader = ChunkReader::new(&frame[..]);
+        assert_eq!(reader.next().await.unwrap(), Some(Chunk::Stdin(pieces.concat())));
+        assert_eq!(reader.next().await.unwrap(), None);
+        assert!(ChunkWriter::new(&mut frame).stdin_of(&[vec![0; CHUNK_MAX], vec![0]]).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn input_can_be_taken_from_where_it_is() {
+        let (near, mut far) = tokio::io::duplex(64);
+        let mut writer = ChunkWriter::new(near);
+        for _ in 0..3 {
+            writer.stdin(b"taken").await.unwrap();
+        }
+        writer.send(&Chunk::CloseStdin).await.unwrap();
+        drop(writer);
+        let mut reader = ChunkReader::new(&mut far);
+        for taken in [5, 3] {
+            assert_eq!(reader.input_ahead().await.unwrap(), 5);
+            assert_eq!(reader.input_ahead().await.unwrap(), 5);
+            reader.from.read_exact(&mut vec![0; taken]).await.unwrap();
+            reader.took(taken).unwrap();
+        }
+        // What was not taken is a chunk, and what was read with it is not where it was.
+        assert_eq!(reader.input_ahead().await.unwrap(), 2);
+        assert_eq!(reader.next().await.unwrap(), Some(Chunk::Stdin(b"en".to_vec())));
+        assert_eq!(reader.input_ahead().await.unwrap(), 5);
+        assert_eq!(reader.next().await.unwrap(), Some(Chunk::Stdin(b"taken".to_vec())));
+        assert_eq!(reader.input_ahead().await.unwrap(), 0);
+        assert_eq!(reader.next().await.unwrap(), Some(Chunk::CloseStdin));
+        assert_eq!(reader.input_ahead().await.unwrap(), 0);
+        assert_eq!(reader.next().await.unwrap(), None);
     }
 
     #[tokio::test]

@@ -77,20 +77,30 @@ impl AsyncRead for Passed {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        loop {
-            let mut guard = ready!(self.socket.poll_read_ready(context))?;
-            match guard.try_io(|socket| read_into(&socket.get_ref().0, buffer)) {
-                Ok(Ok(read)) => {
-                    // Less than there was room for is all there was: the next to ask waits without asking in vain.
-                    if read > 0 && buffer.remaining() > 0 {
-                        guard.clear_ready();
-                    }
-                    return Poll::Ready(Ok(()));
+        poll_read(&self.socket, |inner| &inner.0, context, buffer)
+    }
+}
+
+/// Reads from the socket in what is watched, once there is something or the end.
+pub(super) fn poll_read<T: AsRawFd>(
+    watched: &AsyncFd<T>,
+    socket: impl Fn(&T) -> &OwnedFd,
+    context: &mut Context<'_>,
+    buffer: &mut ReadBuf<'_>,
+) -> Poll<io::Result<()>> {
+    loop {
+        let mut guard = ready!(watched.poll_read_ready(context))?;
+        match guard.try_io(|watched| read_into(socket(watched.get_ref()), buffer)) {
+            Ok(Ok(read)) => {
+                // Less than there was room for is all there was: the next to ask waits without asking in vain.
+                if read > 0 && buffer.remaining() > 0 {
+                    guard.clear_ready();
                 }
-                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(Err(error)) => return Poll::Ready(Err(error)),
-                Err(_would_block) => {}
+                return Poll::Ready(Ok(()));
             }
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(Err(error)) => return Poll::Ready(Err(error)),
+            Err(_would_block) => {}
         }
     }
 }
