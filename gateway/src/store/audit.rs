@@ -73,7 +73,7 @@ pub(super) async fn append(connection: &mut SqliteConnection, line: &Line) -> Re
 impl Store {
     /// Appends a line about something that changed nothing else.
     pub(crate) async fn audit(&self, line: &Line) -> Result<(), StoreError> {
-        let mut connection = self.pool.acquire().await?;
+        let mut connection = self.writer.acquire().await?;
         append(&mut connection, line).await
     }
 
@@ -143,7 +143,7 @@ mod tests {
         let line = Line::by_system("test", "名".repeat(500)).with("key", "a\nb\u{1b}[31m\0");
         store.audit(&line).await.unwrap();
         for change in ["update audit set actor = 'x'", "delete from audit"] {
-            assert!(sqlx::query(change).execute(&store.pool).await.is_err(), "{change}");
+            assert!(sqlx::query(change).execute(&store.writer).await.is_err(), "{change}");
         }
         // Not closed: another process finds what was acknowledged, as after a kill.
         let other = Store::open(&file).await.unwrap();

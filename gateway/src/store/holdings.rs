@@ -96,7 +96,7 @@ impl Store {
     pub(crate) async fn forget_holdings(&self, then: Timestamp) -> Result<(), StoreError> {
         sqlx::query("delete from holdings where freed_at < ?")
             .bind(then.as_millisecond())
-            .execute(&self.pool)
+            .execute(&self.writer)
             .await?;
         Ok(())
     }

@@ -111,7 +111,7 @@ impl Store {
     pub(crate) async fn forget_uploads(&self, before: Timestamp) -> Result<(), StoreError> {
         sqlx::query("delete from uploads where uploaded_at < ?")
             .bind(before.as_millisecond())
-            .execute(&self.pool)
+            .execute(&self.writer)
             .await?;
         Ok(())
     }

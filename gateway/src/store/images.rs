@@ -227,7 +227,7 @@ impl Store {
         sqlx::query("update images set kept_until = null where id = ? and kept_until < ?")
             .bind(id.as_str())
             .bind(now())
-            .execute(&self.pool)
+            .execute(&self.writer)
             .await?;
         Ok(())
     }
@@ -407,21 +407,21 @@ impl Store {
     pub(crate) async fn settle_image(&self, id: &ImageId) -> Result<(), StoreError> {
         sqlx::query("update images set settled = 1, stop = 0 where id = ? and phase in ('ready', 'failed')")
             .bind(id.as_str())
-            .execute(&self.pool)
+            .execute(&self.writer)
             .await?;
         Ok(())
     }
 
     /// Nothing is left to stop when this image is whole.
     pub(crate) async fn forget_stop(&self, id: &ImageId) -> Result<(), StoreError> {
-        forget_stop(&mut *self.pool.acquire().await?, id).await
+        forget_stop(&mut *self.writer.acquire().await?, id).await
     }
 
     /// Forgets an image that is gone.
     pub(crate) async fn forget_image(&self, id: &ImageId) -> Result<(), StoreError> {
         sqlx::query("delete from images where id = ? and phase = 'deleting'")
             .bind(id.as_str())
-            .execute(&self.pool)
+            .execute(&self.writer)
             .await?;
         Ok(())
     }

@@ -395,7 +395,7 @@ impl Store {
         let done = sqlx::query("delete from instances where id = ? and generation = ? and goal = 'deleted'")
             .bind(id.as_str())
             .bind(generation.cast_signed())
-            .execute(&self.pool)
+            .execute(&self.writer)
             .await?;
         Ok(done.rows_affected() == 1)
     }

@@ -148,7 +148,7 @@ impl Store {
         )
         .bind(job.as_str())
         .bind(i64::from(last))
-        .fetch_all(&self.pool)
+        .fetch_all(&self.writer)
         .await?;
         rows.iter().map(|row| readable(row.try_get::<&str, _>("instance_id")?.parse())).collect()
     }
@@ -162,7 +162,7 @@ impl Store {
         )
         .bind(job.as_str())
         .bind(readable(serde_json::to_string(&Status::STOPPING))?)
-        .execute(&self.pool)
+        .execute(&self.writer)
         .await?;
         Ok(done.rows_affected() > 0)
     }
@@ -188,7 +188,7 @@ impl Store {
     pub(crate) async fn note_log_whole(&self, instance: &InstanceId) -> Result<(), StoreError> {
         sqlx::query("update tasks set log_whole = 1 where instance_id = ?")
             .bind(instance.as_str())
-            .execute(&self.pool)
+            .execute(&self.writer)
             .await?;
         Ok(())
     }

@@ -279,7 +279,7 @@ impl Store {
              and not exists (select 1 from instances where job_id = ?1)",
         )
         .bind(id.as_str())
-        .execute(&self.pool)
+        .execute(&self.writer)
         .await?;
         Ok(done.rows_affected() == 1)
     }

@@ -31,11 +31,15 @@ mod unknown_times;
 mod upgrade_tests;
 mod users;
 
-use std::{path::Path, time::Duration};
+use std::{
+    ops::{Deref, DerefMut},
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use jiff::Timestamp;
 use sqlx::{
-    Connection as _,
+    Connection as _, SqliteConnection,
     migrate::Migrator,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous},
 };
@@ -57,17 +61,22 @@ pub(crate) use ssh_keys::{KnownKey, NewSshKey};
 pub(crate) use tokens::NewToken;
 pub(crate) use users::{NewUser, User, UserChange, UserId};
 
-/// How long a writer waits for another one.
+use crate::metrics;
+
+/// How long a writer waits for another one, which may be of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// `SQLite` has one writer; more connections than this only queue.
-const CONNECTIONS_MAX: u32 = 4;
+const READERS_MAX: u32 = 4;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("src/store/migrations");
 
 /// The store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
+    /// For reading alone.
     pool: SqlitePool,
+    /// One connection: `SQLite` has one writer, and those who find it busy sleep for milliseconds at a time, where those
+    /// who queue here are next as soon as it is free.
+    writer: SqlitePool,
     /// For what may be lost in a power cut, though not by `kill -9`: reports of a download come several times a second.
     reports: SqlitePool,
     changes: news::Changes,
@@ -99,7 +108,7 @@ impl Store {
     /// holds the lock of the data directory.
     pub(crate) async fn open(file: &Path) -> Result<Self, StoreError> {
         let store = Self::connect(file, true).await?;
-        let migrated = MIGRATIONS.run(&store.pool).await;
+        let migrated = MIGRATIONS.run(&store.writer).await;
         migrated.map_err(|error| StoreError::Unreadable(error.into()))?;
         store.note_unknown_time().await?;
         Ok(store)
@@ -128,14 +137,18 @@ impl Store {
             .busy_timeout(BUSY_TIMEOUT);
         let in_a_hurry = options.clone().synchronous(SqliteSynchronous::Normal);
         let changes = news::Changes::default();
-        let pool = connections(CONNECTIONS_MAX, &changes).connect_with(options).await?;
+        // The first to connect makes the file.
+        let writer = connections(1, &changes).connect_with(options.clone()).await?;
+        let pool = connections(READERS_MAX, &changes).connect_lazy_with(options.pragma("query_only", "on"));
         let reports = connections(1, &changes).connect_lazy_with(in_a_hurry);
-        Ok(Self { pool, reports, changes })
+        Ok(Self { pool, writer, reports, changes })
     }
 
     /// A transaction that writes. It takes its turn at once: one that reads first and then writes could be refused.
-    async fn change(&self) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
-        Ok(self.pool.begin_with("begin immediate").await?)
+    async fn change(&self) -> Result<Change, StoreError> {
+        let begun = Instant::now();
+        let transaction = self.writer.begin_with("begin immediate").await?;
+        Ok(Change { transaction, begun })
     }
 
     /// One statement and its line in the audit log, both or neither. `false`: it changed nothing, and nothing is written
@@ -161,8 +174,39 @@ impl Store {
     }
 
     pub(crate) async fn close(&self) {
-        self.reports.close().await;
         self.pool.close().await;
+        self.reports.close().await;
+        self.writer.close().await;
+    }
+}
+
+/// What is written all or not at all. Dropped before [`Self::commit`] it was never there.
+#[derive(Debug)]
+struct Change {
+    transaction: sqlx::Transaction<'static, sqlx::Sqlite>,
+    begun: Instant,
+}
+
+impl Change {
+    /// Once this is done it is on the disk.
+    async fn commit(self) -> Result<(), StoreError> {
+        self.transaction.commit().await?;
+        metrics::stored(self.begun.elapsed());
+        Ok(())
+    }
+}
+
+impl Deref for Change {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.transaction
+    }
+}
+
+impl DerefMut for Change {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.transaction
     }
 }
 

@@ -97,7 +97,7 @@ impl Store {
     }
 
     pub(crate) async fn forget_expired_sessions(&self) -> Result<(), StoreError> {
-        sqlx::query("delete from sessions where expires_at <= ?").bind(now()).execute(&self.pool).await?;
+        sqlx::query("delete from sessions where expires_at <= ?").bind(now()).execute(&self.writer).await?;
         Ok(())
     }
 }

@@ -39,6 +39,6 @@ impl Store {
         .execute(&mut *change)
         .await?;
         audit::append(&mut change, line).await?;
-        Ok(change.commit().await?)
+        change.commit().await
     }
 }

@@ -94,7 +94,7 @@ impl Store {
         )
         .bind(now())
         .bind(key.id.as_str())
-        .execute(&self.pool)
+        .execute(&self.writer)
         .await;
         if let Err(error) = noted {
             tracing::warn!(%error, "the use of a key cannot be noted");

@@ -75,7 +75,7 @@ async fn a_store_of_the_first_release_is_found_whole() {
     assert_eq!((instances[0].spec.user.as_str(), instances[0].spec.env["A"].as_str()), ("alice", "1"));
     let broken = sqlx::query("pragma foreign_key_check").fetch_all(&store.pool).await.unwrap();
     assert!(broken.is_empty(), "references that lead nowhere");
-    let orphan = sqlx::query("insert into sessions values (x'09', 99, 0, 0)").execute(&store.pool).await;
+    let orphan = sqlx::query("insert into sessions values (x'09', 99, 0, 0)").execute(&store.writer).await;
     assert!(orphan.is_err(), "sessions still refer to users");
     assert!(matches!(add(&store, "alice", Role::User).await, Err(StoreError::Taken)));
 }
@@ -98,7 +98,7 @@ async fn a_page_of_instances_is_found_without_looking_at_the_others() {
     )
     .bind(ids[0].id.0)
     .bind(ids[1].id.0)
-    .execute(&store.pool)
+    .execute(&store.writer)
     .await
     .unwrap();
     let group = ids[0].group_id;
@@ -270,7 +270,7 @@ async fn whoever_comes_beside_a_gateway_changes_no_tables() {
     Store::open(&file).await.unwrap().close().await;
     let store = Store::open_beside(&file).await.unwrap();
     let last = "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)";
-    sqlx::query(last).execute(&store.pool).await.unwrap();
+    sqlx::query(last).execute(&store.writer).await.unwrap();
     store.close().await;
     assert!(matches!(Store::open_beside(&file).await, Err(StoreError::OtherVersion)));
 }

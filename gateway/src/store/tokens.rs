@@ -79,7 +79,7 @@ impl Store {
         let noted = sqlx::query("update tokens set last_used_at = ? where id = ?")
             .bind(now())
             .bind(id.as_str())
-            .execute(&self.pool)
+            .execute(&self.writer)
             .await;
         if let Err(error) = noted {
             tracing::warn!(%error, "the use of a token cannot be noted");

@@ -30,7 +30,7 @@ impl Store {
                 .execute(&mut *change)
                 .await?;
         }
-        Ok(change.commit().await?)
+        change.commit().await
     }
 
     pub(crate) async fn unknown_times(&self) -> Result<Vec<Span>, StoreError> {
@@ -74,13 +74,13 @@ mod tests {
         // Now it is a backup of forty days ago.
         let (now, day) = (Timestamp::now(), SignedDuration::from_hours(24));
         let then = now - day * 40;
-        sqlx::raw_sql("drop trigger audit_is_never_changed").execute(&store.pool).await.unwrap();
+        sqlx::raw_sql("drop trigger audit_is_never_changed").execute(&store.writer).await.unwrap();
         for past in [
             "update audit set at = ?",
             "update users set removed_at = ? where removed_at is not null",
             "update unknown_times set until = ? - 1",
         ] {
-            sqlx::query(past).bind(then.as_millisecond()).execute(&store.pool).await.unwrap();
+            sqlx::query(past).bind(then.as_millisecond()).execute(&store.writer).await.unwrap();
         }
         store.close().await;
         for _ in 0..2 {
