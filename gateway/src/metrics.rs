@@ -36,6 +36,7 @@ const PROBLEMS: &str = "berth_problems_total";
 const INSTANCES: &str = "berth_instances";
 const AGENT_LINKS: &str = "berth_agent_links";
 const RECONCILED: &str = "berth_reconciled_timestamp_seconds";
+const STORE_SECONDS: &str = "berth_store_change_seconds";
 const RECONCILE_SECONDS: &str = "berth_reconcile_seconds";
 const PART_WELL: &str = "berth_part_well";
 const TLS_EXPIRES: &str = "berth_tls_expires_timestamp_seconds";
@@ -45,6 +46,11 @@ const FILES: &str = "process_open_fds";
 
 /// In seconds: from a cached list to a call that waits for an engine.
 const BUCKETS: &[f64] = &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+/// In seconds: a durable change takes little more than the disk does.
+const STORE_BUCKETS: &[f64] = &[
+    0.0001, 0.00015, 0.0002, 0.00025, 0.0003, 0.00035, 0.0004, 0.00045, 0.0005, 0.0006, 0.0007, 0.0008,
+    0.0009, 0.001, 0.00125, 0.0015, 0.002, 0.003, 0.005, 0.01, 0.025, 0.1, 1.0,
+];
 /// How often figures are put together while nobody asks.
 const UPKEEP: Duration = Duration::from_secs(5);
 /// One Prometheus, and a person who looks.
@@ -57,6 +63,9 @@ static COUNTS: AtomicBool = AtomicBool::new(false);
 pub(crate) fn serve(listener: TcpListener, app: &Arc<App>) -> anyhow::Result<()> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), BUCKETS)
+        .and_then(|builder| {
+            builder.set_buckets_for_metric(Matcher::Full(STORE_SECONDS.to_owned()), STORE_BUCKETS)
+        })
         .and_then(PrometheusBuilder::install_recorder)
         .context("the figures cannot be counted")?;
     COUNTS.store(true, Ordering::Relaxed);
@@ -107,6 +116,10 @@ fn describe() {
     describe_gauge!(INSTANCES, "instances by state");
     describe_gauge!(AGENT_LINKS, "instances whose agent is connected");
     describe_gauge!(RECONCILED, "when the cluster was last told all that should be");
+    describe_histogram!(
+        STORE_SECONDS,
+        "time of a durable change of the store, with its line in the audit log"
+    );
     describe_histogram!(RECONCILE_SECONDS, "time to tell the cluster all that should be");
     describe_gauge!(PART_WELL, "1 when this part is well, as at /healthz");
     describe_gauge!(TLS_EXPIRES, "when the certificate expires");
@@ -163,6 +176,11 @@ pub(crate) fn websocket_opened() {
 
 pub(crate) fn websocket_closed() {
     gauge!(WEBSOCKETS).decrement(1);
+}
+
+/// A change is on the disk.
+pub(crate) fn stored(took: Duration) {
+    histogram!(STORE_SECONDS).record(took);
 }
 
 /// The cluster knows all that should be.

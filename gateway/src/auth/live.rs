@@ -17,13 +17,13 @@ use std::{
 };
 
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 use super::{Caller, token::TokenHash};
 use crate::{
     app::App,
     error::{Error, chain},
     store::UserId,
+    tasks::Bell,
 };
 
 /// How often all keys are looked up. Together with the look itself it stays below the five seconds that are promised.
@@ -59,7 +59,7 @@ struct All {
 
 #[derive(Debug, Default)]
 struct Entry {
-    ended: CancellationToken,
+    ended: Bell,
     connections: usize,
     user: Option<UserId>,
 }
@@ -70,7 +70,7 @@ struct Entry {
 pub(crate) struct Connection {
     live: Live,
     key: TokenHash,
-    ended: CancellationToken,
+    ended: Bell,
     counted: Option<(UserId, Kind)>,
 }
 
@@ -152,7 +152,7 @@ impl Live {
     pub(crate) fn end_of(&self, user: UserId) {
         let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, entry) in keys.extract_if(|_, entry| entry.user == Some(user)) {
-            entry.ended.cancel();
+            entry.ended.ring();
         }
     }
 
@@ -162,7 +162,7 @@ impl Live {
 
     fn end(&self, key: &TokenHash) {
         if let Some(entry) = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(key) {
-            entry.ended.cancel();
+            entry.ended.ring();
         }
     }
 }
@@ -170,14 +170,13 @@ impl Live {
 impl Connection {
     /// Waits until the key that opened it is worth nothing any more.
     pub(crate) async fn ended(&self) {
-        self.ended.cancelled().await;
+        self.ended.rung().await;
     }
 
     /// Does `work` for as long as the key is good; what is open then is closed.
     pub(crate) async fn during(self, work: impl Future<Output = ()>) {
-        tokio::select! {
-            () = work => {}
-            () = self.ended.cancelled() => tracing::info!("a connection was closed: its key has ended"),
+        if self.ended.unless_rung(work).await.is_none() {
+            tracing::info!("a connection was closed: its key has ended");
         }
     }
 }
@@ -195,7 +194,7 @@ impl Drop for Connection {
         }
         let mut keys = self.live.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
         // A key that has ended is forgotten already; what stands there now may be its successor.
-        if self.ended.is_cancelled() {
+        if self.ended.is_rung() {
             return;
         }
         if let Some(entry) = keys.get_mut(&self.key) {

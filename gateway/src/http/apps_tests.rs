@@ -373,13 +373,20 @@ async fn an_app_that_has_moved_to_another_port_is_found_there_at_once() {
         let app = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             let seen = head(&mut stream).await;
+            let mut body = [0; 4];
+            let read = tokio::time::timeout(LIMIT, stream.read_exact(&mut body)).await;
+            read.expect("no body came").unwrap();
             let answer = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\n{text}");
             stream.write_all(answer.as_bytes()).await.unwrap();
-            seen
+            (seen, body)
         };
-        let (answer, seen) = tokio::join!(stage.get(&host, "/data?x", &cookie), app);
+        let asked = format!(
+            "POST /data?x HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: 4\r\n{cookie}\r\nbody"
+        );
+        let (answer, (seen, body)) = tokio::join!(stage.raw(asked.as_bytes()), app);
         assert!(answer.ends_with(text), "{answer}");
-        assert!(seen.starts_with("GET /data?x HTTP/1.1\r\n"), "{seen}");
+        assert!(seen.starts_with("POST /data?x HTTP/1.1\r\n"), "{seen}");
+        assert_eq!(&body, b"body", "it is sent to where the app is now");
     }
 }
 

@@ -62,6 +62,7 @@ use axum::{
     response::IntoResponse,
     routing::{MethodRouter, any, get},
 };
+use futures_util::FutureExt as _;
 use http_body_util::Either;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
@@ -100,7 +101,7 @@ pub(crate) async fn serve(door: Door, apps: Option<Door>, app: Arc<App>) -> std:
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
-    let (tasks, told) = (app.tasks.clone(), app.tasks.stopping());
+    let (tasks, all, told) = (app.tasks.clone(), app.tasks.clone(), app.tasks.stopping());
     tasks.spawn("signals", async move {
         loop {
             tokio::select! {
@@ -112,7 +113,7 @@ pub(crate) async fn serve(door: Door, apps: Option<Door>, app: Arc<App>) -> std:
         }
         tracing::info!("stopping");
         service::stopping();
-        told.cancel();
+        all.tell();
     });
     // Not before: whoever hears of it may tell us to stop.
     service::ready(&app);
@@ -168,8 +169,8 @@ fn answer_all(
             Host::NoApp => None,
         };
         let proxy = Arc::clone(&proxy);
-        // Called inside: the future is large, and this way it is not moved again and again.
-        Box::pin(async move { proxy.by_host(address, request, from).await.map(Either::Right) })
+        let answer = proxy.by_host(address, request, from);
+        Box::pin(answer.map(|answer| answer.map(Either::Right)))
     }
 }
 

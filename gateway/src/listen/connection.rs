@@ -100,8 +100,9 @@ impl Drop for Busy {
 
 /// A request's body. It may not pause for too long, and what is left of it when it is dropped goes to [`Leftover`], if
 /// its protocol wants one.
+#[derive(Default)]
 pub(crate) struct RequestBody {
-    /// There until it is dropped.
+    /// There until it is dropped, unless it was none from the beginning.
     body: Option<Unread>,
     leftover: Option<Leftover>,
 }

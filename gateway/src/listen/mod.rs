@@ -265,11 +265,14 @@ where
                 let ambiguous = is_ambiguous(&request);
                 let (request, leftover) = shared.tidied(request, http2);
                 let answer = (!ambiguous).then(|| (shared.answer)(request, peer));
-                let tasks = shared.tasks.clone();
+                // Only where it is needed: the tasks are behind a lock that all connections share.
+                let leftover = leftover.map(|leftover| (leftover, shared.tasks.clone()));
                 async move {
                     let Some(answer) = answer else { return Ok(refusal(busy, http2)) };
                     let response = answer.await;
-                    if let Some(discard) = leftover.as_ref().and_then(Leftover::discard) {
+                    if let Some((leftover, tasks)) = leftover
+                        && let Some(discard) = leftover.discard()
+                    {
                         tasks.spawn("discard", discard);
                     }
                     if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {

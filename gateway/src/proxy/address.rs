@@ -4,7 +4,7 @@
 //! whole. `lab--train--alice` is an app, an instance's slug and a user's name; neither of the first two holds `--`.
 //! Where the name of the user does not fit into a host name, the instance's id stands for both: `lab--0190f2c3…`.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use gateway_api::{AppName, InstanceId, Slug, UserName};
 
@@ -64,7 +64,7 @@ enum Place {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Host {
     Console,
-    App(AppAddress),
+    App(Arc<AppAddress>),
     /// Below the domain of apps, but none.
     NoApp,
 }
@@ -126,9 +126,16 @@ impl AppAddress {
 
 impl fmt::Display for AppAddress {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Piece by piece: it stands in the line of every request, and a format would be read anew for each.
+        fmt::Display::fmt(&self.app, to)?;
+        to.write_str("--")?;
         match &self.whose {
-            Whose::Named { slug, user } => write!(to, "{}--{slug}--{user}", self.app),
-            Whose::Id(id) => write!(to, "{}--{}", self.app, id.as_str().trim_start_matches("ins_")),
+            Whose::Named { slug, user } => {
+                to.write_str(slug.as_str())?;
+                to.write_str("--")?;
+                to.write_str(user.as_str())
+            }
+            Whose::Id(id) => to.write_str(id.as_str().trim_start_matches("ins_")),
         }
     }
 }
@@ -229,7 +236,7 @@ impl Addresses {
         }
         let near = below(NEAR).filter(|_| *is_local);
         let Some(label) = near.or_else(|| below(domain)) else { return Host::Console };
-        AppAddress::from_label(label).map_or(Host::NoApp, Host::App)
+        AppAddress::from_label(label).map_or(Host::NoApp, |address| Host::App(Arc::new(address)))
     }
 
     /// What the listener of path mode was asked for, and how long the part of the path is that says so.
@@ -274,7 +281,7 @@ mod tests {
     #[test]
     fn hosts_are_compared_label_by_label() {
         let local = addresses("", "http://localhost:8080");
-        let app = |label: &str| Host::App(AppAddress::from_label(label).unwrap());
+        let app = |label: &str| Host::App(Arc::new(AppAddress::from_label(label).unwrap()));
         for (host, expected) in [
             ("localhost:8080", Host::Console),
             ("127.0.0.1:8080", Host::Console),

@@ -8,10 +8,9 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
-use hyper::body::{Body, Frame, SizeHint};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use super::{session::Visitor, upstream::AppBody};
-use crate::app::App;
+use super::{Proxy, session::Visitor, upstream::Lent};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -21,18 +20,30 @@ pub(crate) enum AnswerBody {
     App(Watched),
 }
 
-/// An app's body that breaks off when the key of its visitor ends. As long as it comes, its instance is in use.
+/// An app's body that breaks off when the key of its visitor ends. As long as it comes, its instance is in use; once all
+/// of it has been read, its connection is free again.
 pub(crate) struct Watched {
-    body: AppBody,
-    app: Arc<App>,
+    body: Incoming,
+    connection: Option<Lent>,
+    proxy: Arc<Proxy>,
     visitor: Visitor,
     /// Made once there is something to wait for: most bodies come at once.
     ended: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Watched {
-    pub(super) fn new(body: AppBody, app: Arc<App>, visitor: Visitor) -> Self {
-        Self { body, app, visitor, ended: None }
+    pub(super) fn new(body: Incoming, connection: Lent, proxy: Arc<Proxy>, visitor: Visitor) -> Self {
+        let mut watched = Self { body, connection: Some(connection), proxy, visitor, ended: None };
+        if watched.body.is_end_stream() {
+            watched.give_back();
+        }
+        watched
+    }
+
+    fn give_back(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.proxy.upstreams.keep(connection);
+        }
     }
 }
 
@@ -49,9 +60,14 @@ impl Body for AnswerBody {
             Self::App(watched) => watched,
         };
         if let Poll::Ready(frame) = Pin::new(&mut watched.body).poll_frame(context) {
+            // Whoever sends it on does not ask again after trailers.
+            let trailers = matches!(&frame, Some(Ok(frame)) if frame.is_trailers());
+            if frame.is_none() || trailers || watched.body.is_end_stream() {
+                watched.give_back();
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
-        let (app, visitor) = (&watched.app, &watched.visitor);
+        let (app, visitor) = (&watched.proxy.app, &watched.visitor);
         let ended = watched.ended.get_or_insert_with(|| {
             let connection = app.live.watch(visitor.key);
             let used = app.agents.note_open(visitor.session.instance.id.clone());

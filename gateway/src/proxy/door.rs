@@ -10,7 +10,10 @@ use std::{
 use envd_api::agent::Passed;
 use gateway_api::AppName;
 use http::{Request, Response, StatusCode, Uri, Version, header};
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::{
+    body::Incoming,
+    upgrade::{OnUpgrade, Upgraded},
+};
 use hyper_util::rt::TokioIo;
 
 use super::{
@@ -21,7 +24,7 @@ use super::{
     page::View,
     relay::Relay,
     session::Visitor,
-    upstream::{AppBody, NoAnswer, Target},
+    upstream::{Lent, NoAnswer, Target},
 };
 use crate::{
     auth::{live::Kind, token::Token},
@@ -37,45 +40,43 @@ const PAUSE_LIMIT: Duration = Duration::from_mins(10);
 impl Proxy {
     /// Sends a request on and gives the answer back.
     pub(super) async fn forward(
-        &self,
+        self: &Arc<Self>,
         visit: &Visit,
         visitor: &Visitor,
         addresses: &Addresses,
         port: u16,
-        mut request: Request<RequestBody>,
+        request: &mut Request<RequestBody>,
     ) -> Result<Result<Answer, NoAnswer>, Error> {
         let from_browser = headers::upgrade_of(request.headers())
             .is_some()
-            .then(|| hyper::upgrade::on(&mut request))
+            .then(|| hyper::upgrade::on(&mut *request))
             .filter(|_| request.version() == Version::HTTP_11);
-        let (mut head, mut body) = request.into_parts();
-        body.may_pause_for(PAUSE_LIMIT);
-        body.tame_trailers(headers::sanitize_request_trailers);
+        request.body_mut().may_pause_for(PAUSE_LIMIT);
+        request.body_mut().tame_trailers(headers::sanitize_request_trailers);
         let stripped = (addresses.by_path() && strips_prefix(visit.address.app))
             .then(|| visit.prefix.trim_end_matches('/'));
         let facts = Facts {
             from: visit.from.ip(),
             secure: addresses.is_secure(),
             prefix: stripped,
-            bearer_is_ours: self.bearer_is_ours(&head.headers).await?,
+            bearer_is_ours: self.bearer_is_ours(request.headers()).await?,
         };
         if from_browser.is_none() {
-            head.headers.remove(header::UPGRADE);
+            request.headers_mut().remove(header::UPGRADE);
         }
-        let Some(uri) = target(&visit.uri, stripped.map_or(0, str::len)) else {
-            return Ok(Ok(self.say(visit, &View::malformed(visit.language))));
-        };
-        if sanitize_upstream_request(&mut head.headers, &facts).is_err() {
+        if is_another(request.uri(), stripped) {
+            let Some(uri) = target(request.uri(), stripped) else {
+                return Ok(Ok(self.say(visit, &View::malformed(visit.language))));
+            };
+            *request.uri_mut() = uri;
+        }
+        if sanitize_upstream_request(request.headers_mut(), &facts).is_err() {
             return Ok(Ok(self.say(visit, &View::malformed(visit.language))));
         }
-        head.uri = uri;
-        head.version = Version::HTTP_11;
-        head.extensions.clear();
-        let instance = &visitor.session.instance;
-        let target = Target { user: instance.user_id, instance: instance.id.clone(), port };
-        let request = Request::from_parts(head, body);
-        let mut response = match self.send_after(visit, visitor, target, request).await? {
-            Ok(response) => response,
+        *request.version_mut() = Version::HTTP_11;
+        request.extensions_mut().clear();
+        let (mut response, connection) = match self.send_after(visit, visitor, port, request).await? {
+            Ok(answered) => answered,
             Err(no_answer) => return Ok(Err(no_answer)),
         };
         let switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
@@ -101,10 +102,10 @@ impl Proxy {
                 View::broken(visit.language, visit.address.app, "it changed the protocol unasked").line(),
             ))),
             (_, None) => {
-                let (mut head, body) = response.into_parts();
-                head.extensions.clear();
-                let body = Watched::new(body, Arc::clone(&self.app), visitor.clone());
-                Ok(Ok(Response::from_parts(head, AnswerBody::App(body))))
+                response.extensions_mut().clear();
+                Ok(Ok(response.map(|body| {
+                    AnswerBody::App(Watched::new(body, connection, Arc::clone(self), visitor.clone()))
+                })))
             }
         }
     }
@@ -114,15 +115,14 @@ impl Proxy {
         &self,
         visit: &Visit,
         visitor: &Visitor,
-        target: Target,
-        request: Request<RequestBody>,
-    ) -> Result<Result<Response<AppBody>, NoAnswer>, Error> {
-        let mut unsent = None;
-        let sent = self.send(visitor, target.clone(), request, &mut unsent).await;
-        if let (Err(NoAnswer::NothingListens), Some(request)) = (&sent, unsent.take())
-            && let Some(port) = Box::pin(self.moved_from(target.port, visit.language, visitor)).await?
+        port: u16,
+        request: &mut Request<RequestBody>,
+    ) -> Result<Result<(Response<Incoming>, Lent), NoAnswer>, Error> {
+        let sent = self.send(visitor, port, request).await;
+        if let Err(NoAnswer::NothingListens) = &sent
+            && let Some(port) = Box::pin(self.moved_from(port, visit.language, visitor)).await?
         {
-            return Ok(self.send(visitor, Target { port, ..target }, request, &mut unsent).await);
+            return Ok(Box::pin(self.send(visitor, port, request)).await);
         }
         Ok(sent)
     }
@@ -131,39 +131,40 @@ impl Proxy {
     async fn send(
         &self,
         visitor: &Visitor,
-        target: Target,
-        request: Request<RequestBody>,
-        unsent: &mut Option<Request<RequestBody>>,
-    ) -> Result<Response<AppBody>, NoAnswer> {
+        port: u16,
+        request: &mut Request<RequestBody>,
+    ) -> Result<(Response<Incoming>, Lent), NoAnswer> {
         let (agents, tasks) = (&self.app.agents, &self.app.tasks);
-        let mut sending = pin!(self.upstreams.send(agents, tasks, target, request, unsent));
+        let instance = &visitor.session.instance;
+        let target = Target { user: instance.user_id, instance: instance.id.clone(), port };
+        let mut sending = pin!(self.upstreams.send(agents, tasks, target, request));
         tokio::select! {
             biased;
             answered = &mut sending => return answered,
-            () = self.moment.notified() => {}
+            () = self.moments.own().notified() => {}
         }
-        let open = self.app.live.watch(visitor.key);
-        let _used = agents.note_open(visitor.session.instance.id.clone());
-        tokio::select! {
-            answered = &mut sending => answered,
-            () = open.ended() => Err(NoAnswer::Ended),
-            () = tokio::time::sleep(ANSWER_LIMIT) => Err(NoAnswer::TooSlow),
-        }
+        let later = async {
+            let open = self.app.live.watch(visitor.key);
+            let _used = agents.note_open(instance.id.clone());
+            tokio::select! {
+                answered = &mut sending => answered,
+                () = open.ended() => Err(NoAnswer::Ended),
+                () = tokio::time::sleep(ANSWER_LIMIT) => Err(NoAnswer::TooSlow),
+            }
+        };
+        Box::pin(later).await
     }
 
     /// Copies bytes between browser and app from here on, until one of them or the visitor's key ends.
     fn relay(&self, visitor: &Visitor, from_browser: OnUpgrade, from_app: OnUpgrade) -> Result<(), Error> {
         let open = self.app.live.open_by(visitor.key, visitor.session.instance.user_id, Kind::App)?;
         let used = self.app.agents.note_open(visitor.session.instance.id.clone());
-        let stopping = self.app.tasks.stopping();
+        let tasks = self.app.tasks.clone();
         self.app.tasks.spawn_many(async move {
             // What is there once is not held for as long as the connection is idle.
             let both = Box::pin(async { tokio::try_join!(from_browser, from_app) });
             let Ok((browser, app)) = both.await else { return };
-            tokio::select! {
-                () = open.during(carry(browser, app)) => {}
-                () = stopping.cancelled() => {}
-            }
+            tasks.unless_stopping(open.during(carry(browser, app))).await;
             drop(used);
         });
         Ok(())
@@ -206,11 +207,13 @@ fn strips_prefix(app: AppName) -> bool {
     }
 }
 
-/// The path and query of a request as they came, but for the first `skip` bytes.
-fn target(uri: &Uri, skip: usize) -> Option<Uri> {
+/// Whether an app is asked for something else than what stands in a request.
+fn is_another(uri: &Uri, stripped: Option<&str>) -> bool {
+    stripped.is_some() || uri.authority().is_some() || uri.path_and_query().is_none()
+}
+
+/// The path and query of a request as they came, but for what is stripped.
+fn target(uri: &Uri, stripped: Option<&str>) -> Option<Uri> {
     let all = uri.path_and_query()?.as_str();
-    if skip == 0 && uri.authority().is_none() {
-        return Some(uri.clone());
-    }
-    all.get(skip..)?.parse::<http::uri::PathAndQuery>().ok().map(Uri::from)
+    all.get(stripped.map_or(0, str::len)..)?.parse::<http::uri::PathAndQuery>().ok().map(Uri::from)
 }

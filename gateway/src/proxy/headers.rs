@@ -23,8 +23,8 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
 const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 const SERVICE_WORKER_ALLOWED: HeaderName = HeaderName::from_static("service-worker-allowed");
-/// Headers that are about one connection.
-const HOP_BY_HOP: [HeaderName; 5] = [
+/// Headers that are about one connection. Not a constant: that would be made anew for each header that is looked at.
+static HOP_BY_HOP: [HeaderName; 5] = [
     header::TRANSFER_ENCODING,
     header::UPGRADE,
     header::PROXY_AUTHORIZATION,
@@ -55,15 +55,7 @@ pub(super) fn sanitize_upstream_request(headers: &mut HeaderMap, facts: &Facts<'
     for name in named_by_connection(headers)? {
         headers.remove(name);
     }
-    headers.remove(header::CONNECTION);
-    headers.remove(header::TE);
-    for name in HOP_BY_HOP {
-        headers.remove(name);
-    }
-    let meant_for_us: Vec<HeaderName> = headers.keys().filter(|name| is_ours(name)).cloned().collect();
-    for name in meant_for_us {
-        headers.remove(name);
-    }
+    remove_where(headers, |name| *name == header::TE || is_of_one_connection(name) || is_ours(name));
     if facts.bearer_is_ours {
         headers.remove(header::AUTHORIZATION);
     }
@@ -72,7 +64,7 @@ pub(super) fn sanitize_upstream_request(headers: &mut HeaderMap, facts: &Facts<'
     if let Some(host) = headers.get(header::HOST).cloned() {
         headers.insert(FORWARDED_HOST, host);
     }
-    if let Ok(from) = HeaderValue::from_str(&facts.from.to_canonical().to_string()) {
+    if let Ok(from) = HeaderValue::try_from(super::text_of(facts.from.to_canonical())) {
         headers.insert(FORWARDED_FOR, from);
     }
     let scheme = if facts.secure { "https" } else { "http" };
@@ -92,11 +84,7 @@ pub(super) fn sanitize_upstream_request(headers: &mut HeaderMap, facts: &Facts<'
 
 /// Takes out of a request's trailers what an app believes of a request's head.
 pub(super) fn sanitize_request_trailers(trailers: &mut HeaderMap) {
-    let is_meddling = |name: &&HeaderName| is_ours(name) || is_needed(name) || HOP_BY_HOP.contains(name);
-    let meddling: Vec<HeaderName> = trailers.keys().filter(is_meddling).cloned().collect();
-    for name in meddling {
-        trailers.remove(name);
-    }
+    remove_where(trailers, |name| is_ours(name) || is_needed(name) || HOP_BY_HOP.contains(name));
 }
 
 /// What an answer may be about.
@@ -117,13 +105,9 @@ pub(super) fn sanitize_upstream_response(headers: &mut HeaderMap, bounds: &Bound
     for name in named_by_connection(headers).unwrap_or_default() {
         headers.remove(name);
     }
-    headers.remove(header::CONNECTION);
-    for name in HOP_BY_HOP {
-        headers.remove(name);
-    }
-    // It would empty the console's cookies too, where both are below one domain.
-    headers.remove(CLEAR_SITE_DATA);
-    headers.remove(header::ALT_SVC);
+    // The first would empty the console's cookies too, where both are below one domain.
+    let is_far = |name: &HeaderName| *name == CLEAR_SITE_DATA || *name == header::ALT_SVC;
+    remove_where(headers, |name| is_of_one_connection(name) || is_far(name));
     if let Some(below) = bounds.below
         && headers.remove(SERVICE_WORKER_ALLOWED).is_some()
         && let Ok(below) = HeaderValue::from_str(below)
@@ -154,10 +138,10 @@ pub(super) fn sanitize_upstream_response(headers: &mut HeaderMap, bounds: &Bound
 /// The protocol that a request wants to change to. Only that of WebSockets: behind another, such as `h2c`, there are
 /// requests again, which nobody here would look at.
 pub(super) fn upgrade_of(headers: &HeaderMap) -> Option<&HeaderValue> {
-    let asked = headers.get_all(header::CONNECTION).iter().any(|value| names(value, "upgrade"));
+    let asked = || headers.get_all(header::CONNECTION).iter().any(|value| names(value, "upgrade"));
     headers
         .get(header::UPGRADE)
-        .filter(|protocol| asked && protocol.as_bytes().eq_ignore_ascii_case(b"websocket"))
+        .filter(|protocol| protocol.as_bytes().eq_ignore_ascii_case(b"websocket") && asked())
 }
 
 /// The values of one of our cookies in a request.
@@ -193,6 +177,19 @@ fn named_by_connection(headers: &HeaderMap) -> Result<Vec<HeaderName>, Meddling>
     Ok(named)
 }
 
+/// Takes headers out in one look at all of them: most have nothing to be taken out, and to ask for each by its name costs
+/// more than to look at those that there are.
+fn remove_where(headers: &mut HeaderMap, is_out: impl Fn(&HeaderName) -> bool) {
+    let out: Vec<HeaderName> = headers.keys().filter(|name| is_out(name)).cloned().collect();
+    for name in out {
+        headers.remove(name);
+    }
+}
+
+fn is_of_one_connection(name: &HeaderName) -> bool {
+    *name == header::CONNECTION || HOP_BY_HOP.contains(name)
+}
+
 /// Headers that only we may set.
 fn is_ours(name: &HeaderName) -> bool {
     let name = name.as_str();
@@ -223,22 +220,24 @@ fn is_needed(name: &HeaderName) -> bool {
 fn without_our_cookies(headers: &mut HeaderMap) {
     let Entry::Occupied(found) = headers.entry(header::COOKIE) else { return };
     let is_ours = |pair: &&[u8]| {
-        let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default().trim_ascii();
+        let name = memchr::memchr(b'=', pair).map_or(*pair, |end| &pair[..end]).trim_ascii();
         OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours.as_bytes()))
     };
-    if !found.iter().any(|value| value.as_bytes().split(|&byte| byte == b';').any(|pair| is_ours(&pair)))
-        && found.iter().count() == 1
-    {
-        return; // byte for byte what the browser sent
-    }
-    let mut left: Vec<u8> = Vec::new();
+    let (mut left, mut is_other) = (Vec::new(), found.iter().count() > 1);
     for value in found.iter() {
-        for pair in value.as_bytes().split(|&byte| byte == b';').filter(|pair| !is_ours(pair)) {
+        for pair in value.as_bytes().split(|&byte| byte == b';') {
+            if is_ours(&pair) {
+                is_other = true;
+                continue;
+            }
             if !left.is_empty() {
                 left.extend_from_slice(b"; ");
             }
             left.extend_from_slice(pair.trim_ascii());
         }
+    }
+    if !is_other {
+        return; // byte for byte what the browser sent
     }
     found.remove_entry_mult();
     if !left.is_empty()
@@ -252,6 +251,9 @@ fn without_our_cookies(headers: &mut HeaderMap) {
 /// what we say instead allows these two.
 fn only_ours_says_who_frames(headers: &mut HeaderMap) {
     headers.remove(header::X_FRAME_OPTIONS);
+    if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+        return;
+    }
     let others = |value: &HeaderValue| {
         let Ok(text) = value.to_str() else { return Some(value.clone()) };
         let is_about_frames = |directive: &&str| {

@@ -4,8 +4,8 @@
 //! out of it (`headers`), and it goes to the app over a connection that the instance's agent dialled (`upstream`).
 //! After an upgrade both connections are bytes (`relay`). Where there is no app to ask, a page says why (`page`).
 //!
-//! What few requests need is in a box of its own: the future of every request is as large as the largest of what it may
-//! wait for, and is moved where it begins.
+//! What few requests need is in a box of its own, and what all need is in one place and lent: the future of every request
+//! is as large as the largest of what it may wait for, and each that has an argument of its own has room for it twice.
 //!
 //! Nothing here knows axum, decides who may open what, or asks an app anything that its visitor did not ask.
 
@@ -15,6 +15,7 @@ mod door;
 mod headers;
 #[cfg(test)]
 mod headers_tests;
+mod lanes;
 mod own;
 mod page;
 mod relay;
@@ -24,8 +25,9 @@ mod upstream;
 
 use std::{
     borrow::Cow,
-    net::SocketAddr,
-    sync::Arc,
+    collections::HashMap,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -37,6 +39,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::answer::AnswerBody;
 use self::{
     address::{Addresses, AppAddress, Host},
+    lanes::Lanes,
     page::{Place, View, language_of},
     session::{Sessions, Visitor},
     standing::Known,
@@ -49,6 +52,10 @@ const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// An answer that takes longer is worth watching for whether its visitor may still see it.
 const SOON: Duration = Duration::from_secs(2);
+/// Hosts that a thread remembers; past this it forgets them all.
+const HOSTS_MAX: usize = 1000;
+/// The longest of them, in bytes: as long as a host name can be, with a port.
+const HOST_MAX: usize = 260;
 
 /// All that is needed to answer for apps. One per process.
 #[derive(Debug)]
@@ -57,8 +64,10 @@ pub(crate) struct Proxy {
     sessions: Sessions,
     upstreams: Arc<Upstreams>,
     known: Known,
+    /// The hosts that requests were for, as they were written.
+    hosts: Lanes<Mutex<HashMap<Box<str>, Arc<AppAddress>>>>,
     /// Told every [`SOON`]. A timer for each request would be set and taken back again for nothing.
-    moment: Arc<Notify>,
+    moments: Arc<Lanes<Notify>>,
     /// Who may show an app in a frame: the app itself and the console.
     frame_ancestors: HeaderValue,
 }
@@ -87,14 +96,15 @@ impl Proxy {
         let upstreams = Arc::new(Upstreams::default());
         let (tidied, tasks) = (Arc::clone(&upstreams), app.tasks.clone());
         app.tasks.spawn("app connections", async move { tidied.tidy(&tasks).await });
-        let moment = Arc::new(Notify::new());
-        app.tasks.spawn("moments of apps", tell_moments(Arc::clone(&moment), app.tasks.stopping()));
+        let moments = Arc::new(Lanes::default());
+        app.tasks.spawn("moments of apps", tell_moments(Arc::clone(&moments), app.tasks.stopping()));
         Arc::new(Self {
             app: Arc::clone(app),
             sessions: Sessions::default(),
             upstreams,
             known: Known::default(),
-            moment,
+            hosts: Lanes::default(),
+            moments,
             frame_ancestors: policy.unwrap_or(HeaderValue::from_static("frame-ancestors 'self'")),
         })
     }
@@ -102,52 +112,70 @@ impl Proxy {
     /// What the listener of the console was asked for.
     pub(crate) fn host<B>(&self, request: &Request<B>) -> Host {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-        match (self.app.addresses(), host) {
-            (Ok(addresses), Some(host)) => addresses.host(host),
-            (Err(_), _) | (_, None) => Host::Console,
+        let (Ok(addresses), Some(host)) = (self.app.addresses(), host) else { return Host::Console };
+        let mut hosts = self.hosts.own().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(address) = hosts.get(host) {
+            return Host::App(Arc::clone(address));
         }
+        let found = addresses.host(host);
+        if let Host::App(address) = &found
+            && host.len() <= HOST_MAX
+        {
+            if hosts.len() >= HOSTS_MAX {
+                hosts.clear();
+            }
+            hosts.insert(host.into(), Arc::clone(address));
+        }
+        found
     }
 
     /// Answers for an app that has a host of its own; `None` is a host without an app.
-    pub(crate) async fn by_host(
+    pub(crate) fn by_host(
         self: Arc<Self>,
-        address: Option<AppAddress>,
+        address: Option<Arc<AppAddress>>,
         request: Request<RequestBody>,
         from: SocketAddr,
-    ) -> Answer {
-        self.logged(address.map(|address| (Arc::new(address), 0)), request, from).await
+    ) -> impl Future<Output = Answer> + Send {
+        self.logged(address.map(|address| (address, 0)), request, from)
     }
 
     /// Answers at the listener that all apps share.
-    pub(crate) async fn by_path(self: Arc<Self>, request: Request<RequestBody>, from: SocketAddr) -> Answer {
-        let found = Addresses::path(request.uri().path());
-        self.logged(found.map(|(address, skip)| (Arc::new(address), skip)), request, from).await
-    }
-
-    async fn logged(
+    pub(crate) fn by_path(
         self: Arc<Self>,
-        found: Option<(Arc<AppAddress>, usize)>,
         request: Request<RequestBody>,
         from: SocketAddr,
-    ) -> Answer {
-        let begun = Instant::now();
-        let (method, uri) = (request.method().clone(), request.uri().clone());
-        let address = found.as_ref().map(|(address, _)| Arc::clone(address));
-        let answer = self.visit(found, request, from).await;
-        let took = begun.elapsed();
-        let micros = took.as_micros();
-        // Never the query: programs put secrets into it.
-        let (status, path) = (answer.status(), uri.path());
-        let label = address.as_ref().map(tracing::field::display);
-        tracing::info!(target: "access", app = label, %method, path, status = status.as_u16(), micros, from = %from.ip());
-        metrics::answered(&method, Some("app"), status, took);
-        answer
+    ) -> impl Future<Output = Answer> + Send {
+        let found = Addresses::path(request.uri().path());
+        self.logged(found.map(|(address, skip)| (Arc::new(address), skip)), request, from)
+    }
+
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
+    fn logged(
+        self: Arc<Self>,
+        found: Option<(Arc<AppAddress>, usize)>,
+        mut request: Request<RequestBody>,
+        from: SocketAddr,
+    ) -> impl Future<Output = Answer> + Send {
+        async move {
+            let begun = Instant::now();
+            let (method, uri) = (request.method().clone(), request.uri().clone());
+            let answer = self.visit(found.as_ref(), &mut request, from).await;
+            let took = begun.elapsed();
+            let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            // Never the query: programs put secrets into it.
+            let (status, path) = (answer.status(), uri.path());
+            let label = found.as_ref().map(|(address, _)| tracing::field::display(address));
+            let name = method.as_str();
+            tracing::info!(target: "access", app = label, method = name, path, status = status.as_u16(), micros, from = text_of(from.ip()));
+            metrics::answered(&method, Some("app"), status, took);
+            answer
+        }
     }
 
     async fn visit(
         self: &Arc<Self>,
-        found: Option<(Arc<AppAddress>, usize)>,
-        request: Request<RequestBody>,
+        found: Option<&(Arc<AppAddress>, usize)>,
+        request: &mut Request<RequestBody>,
         from: SocketAddr,
     ) -> Answer {
         let language = language_of(request.uri().query(), request.headers());
@@ -158,7 +186,7 @@ impl Proxy {
             let place = Place { called: "Berth", prefix: "/", consoles: &addresses.consoles() };
             return answer::text(if wants_page { view.page(language, &place) } else { view.line() });
         };
-        let uri = request.uri().clone();
+        let (address, skip, uri) = (Arc::clone(address), *skip, request.uri().clone());
         let mut visit =
             Visit { prefix: addresses.prefix(&address), address, uri, skip, language, wants_page, from };
         match self.answer(&mut visit, addresses, request).await {
@@ -175,7 +203,7 @@ impl Proxy {
         self: &Arc<Self>,
         visit: &mut Visit,
         addresses: &Addresses,
-        request: Request<RequestBody>,
+        request: &mut Request<RequestBody>,
     ) -> Result<Answer, Error> {
         let path = visit.uri.path();
         if !path.starts_with('/') || request.method() == Method::TRACE {
@@ -189,7 +217,7 @@ impl Proxy {
             ));
         }
         if rest == "/.berth/enter" {
-            return Box::pin(self.enter(visit, addresses, &request)).await;
+            return Box::pin(self.enter(visit, addresses, request)).await;
         }
         let Some(visitor) = self.sessions.visitor(&self.app, &visit.address, request.headers()).await? else {
             return Ok(self.stranger(visit, addresses, request.headers()));
@@ -202,7 +230,7 @@ impl Proxy {
         }
         match &visit.uri.path()[visit.skip..] {
             "/.berth/status" => Box::pin(self.status(visit, &visitor)).await,
-            "/.berth/act" => Box::pin(self.act(visit, &visitor, request)).await,
+            "/.berth/act" => Box::pin(self.act(visit, &visitor, std::mem::take(request))).await,
             rest if rest == "/.berth" || rest.starts_with("/.berth/") => {
                 Ok(self.say(visit, &View::no_app(visit.language, &addresses.console)))
             }
@@ -216,7 +244,7 @@ impl Proxy {
         visit: &Visit,
         visitor: &Visitor,
         addresses: &Addresses,
-        request: Request<RequestBody>,
+        request: &mut Request<RequestBody>,
     ) -> Result<Answer, Error> {
         let port = match self.port(visit, visitor).await? {
             Ok(port) => port,
@@ -272,13 +300,31 @@ impl Visit {
     }
 }
 
-async fn tell_moments(moment: Arc<Notify>, stopping: CancellationToken) {
+async fn tell_moments(moments: Arc<Lanes<Notify>>, stopping: CancellationToken) {
     loop {
         tokio::select! {
-            () = tokio::time::sleep(SOON) => moment.notify_waiters(),
+            () = tokio::time::sleep(SOON) => moments.iter().for_each(Notify::notify_waiters),
             () = stopping.cancelled() => return,
         }
     }
+}
+
+/// An address as it is written. Each request says it twice, and what the library does with room and signs is most of what
+/// it takes there.
+fn text_of(address: IpAddr) -> String {
+    let IpAddr::V4(address) = address else { return address.to_string() };
+    let mut text = String::with_capacity("255.255.255.255".len());
+    for (nth, octet) in address.octets().into_iter().enumerate() {
+        if nth > 0 {
+            text.push('.');
+        }
+        for (from, unit) in [(100, 100), (10, 10), (0, 1)] {
+            if octet >= from {
+                text.push(char::from(b'0' + octet / unit % 10));
+            }
+        }
+    }
+    text
 }
 
 fn wants_page(method: &Method, headers: &HeaderMap) -> bool {
@@ -306,4 +352,18 @@ fn escaped_for_query(text: &str) -> String {
         }
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_as_everywhere() {
+        for text in
+            ["0.0.0.0", "127.0.0.1", "10.20.30.40", "255.100.99.9", "::1", "2001:db8::7", "::ffff:10.0.0.1"]
+        {
+            assert_eq!(text_of(text.parse().unwrap()), text);
+        }
+    }
 }

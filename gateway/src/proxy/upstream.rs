@@ -4,23 +4,21 @@
 
 use std::{
     collections::HashMap,
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, ready},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use envd_api::agent::Refusal;
 use futures_util::FutureExt as _;
 use gateway_api::InstanceId;
 use http::{Request, Response};
 use hyper::{
-    body::{Body, Frame, Incoming, SizeHint},
+    body::Incoming,
     client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
 
+use super::lanes::Lanes;
 use crate::{
     agents::{AgentError, Agents},
     listen::RequestBody,
@@ -35,7 +33,6 @@ const IDLE_LIMIT: Duration = Duration::from_secs(4);
 const IDLE_MAX: usize = 256;
 /// The head of an app's answer.
 const HEAD_MAX: usize = 256 << 10;
-const LANES: usize = 64;
 
 /// Whose connection to what.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -46,13 +43,20 @@ pub(super) struct Target {
 }
 
 /// The idle connections of all threads.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Upstreams {
-    lanes: Vec<Mutex<Lane>>,
+    lanes: Lanes<Mutex<Lane>>,
 }
 
 type Lane = HashMap<Target, Vec<Idle>>;
 type Sender = SendRequest<RequestBody>;
+
+/// A connection that is at work for one request.
+#[derive(Debug)]
+pub(super) struct Lent {
+    target: Target,
+    sender: Sender,
+}
 
 #[derive(Debug)]
 struct Idle {
@@ -63,6 +67,7 @@ struct Idle {
 /// Why an app has not answered.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoAnswer {
+    /// Nothing was sent: the request is still where it was.
     #[error("nothing listens on that port")]
     NothingListens,
     #[error(transparent)]
@@ -75,60 +80,32 @@ pub(super) enum NoAnswer {
     TooSlow,
 }
 
-impl Default for Upstreams {
-    fn default() -> Self {
-        Self { lanes: std::iter::repeat_with(Mutex::default).take(LANES).collect() }
-    }
-}
-
 impl Upstreams {
-    /// Sends a request over a connection that is free, or a new one. What was not sent is put back into `unsent`.
+    /// Sends a request over a connection that is free, or a new one. It is taken when it is sent, and stays otherwise.
     pub(super) async fn send(
-        self: &Arc<Self>,
+        &self,
         agents: &Agents,
         tasks: &Tasks,
         target: Target,
-        mut request: Request<RequestBody>,
-        unsent: &mut Option<Request<RequestBody>>,
-    ) -> Result<Response<AppBody>, NoAnswer> {
+        request: &mut Request<RequestBody>,
+    ) -> Result<(Response<Incoming>, Lent), NoAnswer> {
         let reusable = super::headers::upgrade_of(request.headers()).is_none();
         while reusable && let Some(mut sender) = self.free(&target) {
-            match sender.try_send_request(request).await {
+            match sender.try_send_request(std::mem::take(request)).await {
                 Ok(response) => {
                     agents.note_use(&target.instance);
-                    return Ok(self.answered(target, sender, response));
+                    return Ok((response, Lent { target, sender }));
                 }
                 // It was closed before anything was sent: nothing has happened yet.
                 Err(mut error) => match error.take_message() {
-                    Some(unsent) => request = unsent,
+                    Some(unsent) => *request = unsent,
                     None => return Err(NoAnswer::Broken(error.into_error())),
                 },
             }
         }
-        let mut sender = match Box::pin(connect(agents, tasks, &target)).await {
-            Ok(sender) => sender,
-            Err(no_answer) => {
-                *unsent = Some(request);
-                return Err(no_answer);
-            }
-        };
-        let response = sender.send_request(request).await.map_err(NoAnswer::Broken)?;
-        Ok(self.answered(target, sender, response))
-    }
-
-    fn answered(
-        self: &Arc<Self>,
-        target: Target,
-        sender: Sender,
-        response: Response<Incoming>,
-    ) -> Response<AppBody> {
-        response.map(|body| {
-            let mut body = AppBody { body, connection: Some((Arc::clone(self), target, sender)) };
-            if body.body.is_end_stream() {
-                body.give_back();
-            }
-            body
-        })
+        let mut sender = Box::pin(connect(agents, tasks, &target)).await?;
+        let sent = Box::pin(sender.send_request(std::mem::take(request))).await;
+        Ok((sent.map_err(NoAnswer::Broken)?, Lent { target, sender }))
     }
 
     fn free(&self, target: &Target) -> Option<Sender> {
@@ -143,7 +120,8 @@ impl Upstreams {
         None
     }
 
-    fn keep(&self, target: Target, sender: Sender) {
+    /// Takes a connection back, of which all has been read.
+    pub(super) fn keep(&self, Lent { target, sender }: Lent) {
         if sender.is_closed() {
             return;
         }
@@ -162,7 +140,7 @@ impl Upstreams {
                 () = stopping.cancelled() => return,
                 () = tokio::time::sleep(IDLE_LIMIT) => {}
             }
-            for lane in &self.lanes {
+            for lane in self.lanes.iter() {
                 lane.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, idle| {
                     idle.retain(|idle| idle.since.elapsed() < IDLE_LIMIT && !idle.sender.is_closed());
                     !idle.is_empty()
@@ -173,13 +151,7 @@ impl Upstreams {
 
     /// This thread's.
     fn lane(&self) -> MutexGuard<'_, Lane> {
-        use std::sync::atomic::{AtomicUsize, Ordering};
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        thread_local! {
-            static LANE: usize = NEXT.fetch_add(1, Ordering::Relaxed);
-        }
-        let lane = LANE.with(|lane| lane % self.lanes.len());
-        self.lanes[lane].lock().unwrap_or_else(PoisonError::into_inner)
+        self.lanes.own().lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -202,45 +174,4 @@ async fn connect(agents: &Agents, tasks: &Tasks, target: &Target) -> Result<Send
         }
     });
     Ok(sender)
-}
-
-/// An app's answer. Its connection is free again once all of it has been read.
-#[derive(Debug)]
-pub(super) struct AppBody {
-    body: Incoming,
-    connection: Option<(Arc<Upstreams>, Target, Sender)>,
-}
-
-impl AppBody {
-    fn give_back(&mut self) {
-        if let Some((upstreams, target, sender)) = self.connection.take() {
-            upstreams.keep(target, sender);
-        }
-    }
-}
-
-impl Body for AppBody {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        // Whoever sends it on does not ask again after trailers.
-        let trailers = matches!(&frame, Some(Ok(frame)) if frame.is_trailers());
-        if frame.is_none() || trailers || self.body.is_end_stream() {
-            self.give_back();
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }
