@@ -43,6 +43,8 @@ build: web ## build gateway, envd, envd-agent and berth into bin/; PROFILE=dist 
 	@mkdir -p bin $(CARGO_TARGET_DIR)
 	@flock $(CARGO_TARGET_DIR)/.build-and-copy $(MAKE) programs agent copy
 
+# With the programs, not after them: the largest crate is compiled once for each, on a core of its own.
+test: export ALSO = --all-targets
 test: docker tools-begin build images browser test-packages ## do all set-up and run every test
 	$(call step,test: images)
 	@export BERTH_BIN="$(CURDIR)/bin"; for smoke in images/*/smoke.sh; do "$$smoke"; done
@@ -58,13 +60,16 @@ test: docker tools-begin build images browser test-packages ## do all set-up and
 	  cargo test --release --workspace --no-fail-fast; \
 	fi
 
-test-long: docker build images test-packages ## the tests that take long: kills, odd requests and spoilt packets by the thousand, ten gigabytes
+test-long: docker build images browser test-packages ## the tests that take long: kills, odd requests and spoilt packets by the thousand, ten gigabytes
 	$(call step,test: a hundred kills)
 	@export BERTH_BIN="$(CURDIR)/bin" BERTH_CRASH_ROUNDS=$${BERTH_CRASH_ROUNDS:-100} BERTH_ENGINE_CRASH_ROUNDS=$${BERTH_ENGINE_CRASH_ROUNDS:-20}; \
 	cargo test --release --workspace --test e2e -- crash:: --nocapture
 	$(call step,test: fifty kills during saves)
 	@export BERTH_BIN="$(CURDIR)/bin" BERTH_SAVE_ROUNDS=$${BERTH_SAVE_ROUNDS:-50}; \
 	cargo test --release --workspace --test e2e -- save::a_save_survives --nocapture
+	$(call step,test: every page in each language, theme and size)
+	@export BERTH_BIN="$(CURDIR)/bin" BERTH_ALL_PAGES=1; \
+	cargo test --release --workspace --test e2e -- console::every_page --nocapture
 	$(call step,test: images with frameworks for CPUs)
 	@images/frameworks/test.sh
 	$(call step,test: ten thousand spoilt packets, a hundred thousand channels, ten gigabytes by SFTP)
@@ -141,7 +146,7 @@ web/dist/index.html: $(WEB_INPUTS)
 # have other features and be compiled a second time.
 programs:
 	$(call step,build: programs)
-	@cargo build --profile $(PROFILE) --workspace
+	@cargo build --profile $(PROFILE) --workspace $(ALSO)
 
 # Static: it runs in any image, also in one that holds nothing else.
 agent:

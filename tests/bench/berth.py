@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 from servers import Server, cgroup_of, cgroup_seconds, free_port, listens, memory_bytes, run, wait_for
 
@@ -22,7 +23,7 @@ APP_PORT = 9000
 
 
 class Berth:
-    def __init__(self, cluster=True):
+    def __init__(self, cluster=True, figures=False):
         # Short: the path of a unix socket in it has at most 107 bytes.
         self.data = pathlib.Path(tempfile.mkdtemp(prefix="berth-bench-", dir="/tmp"))
         self.http_port, self.ssh_port, self.registry_port = free_port(), free_port(), free_port()
@@ -42,7 +43,11 @@ class Berth:
         self.cold_start = 0.0
         self.cookies = {}
         # Eight instances at once are to start, not to wait for room.
-        (self.data / "berth.toml").write_text("[gateway.jobs]\ncpu_overcommit = 64\n")
+        settings = "[gateway.jobs]\ncpu_overcommit = 64\n"
+        self.figures_port = free_port() if figures else None
+        if figures:
+            settings += f"[gateway]\nmetrics = '127.0.0.1:{self.figures_port}'\n"
+        (self.data / "berth.toml").write_text(settings)
         try:
             if cluster:
                 self.registry = self._server(
@@ -116,6 +121,13 @@ class Berth:
             return answer.status, answer.read(), answer.headers
         finally:
             connection.close()
+
+    def buckets(self, name):
+        """How many of what a figure counts took at most how long, from the gateway's own figures."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.figures_port}/metrics", timeout=10) as answer:
+            shown = answer.read().decode()
+        found = re.findall(rf'^{name}_bucket\{{le="([^"]+)"\}} (\d+)$', shown, re.M)
+        return [(float(most), int(count)) for most, count in found]
 
     def authorization(self):
         return f"Bearer {self.token}"

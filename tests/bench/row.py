@@ -58,6 +58,7 @@ UNITS = {
     "wall": ("ms", 1e3),
     "p50": ("µs", 1e6),
     "p99": ("ms", 1e3),
+    "whole request": ("µs", 1e6),
     "throughput": ("MB/s", 1e-6),
     "syscalls per request": ("", 1),
     "memory": ("KiB", 1 / 1024),

@@ -64,3 +64,17 @@ def verdict(found, at_most=None, at_least=None, control=None):
     if at_most is not None:
         return REACHED if high <= at_most else MISSED if low > at_most else UNCLEAR
     return REACHED if low >= at_least else MISSED if high < at_least else UNCLEAR
+
+
+def median_of(before, after):
+    """The median of what was counted between two looks at a histogram, as if a bucket's were spread evenly in it."""
+    earlier = dict(before)
+    counts = [(most, count - earlier.get(most, 0)) for most, count in after]
+    if not counts or counts[-1][1] == 0:
+        raise ValueError("nothing was counted")
+    half, least, below = counts[-1][1] / 2, 0.0, 0
+    for most, count in counts:
+        if count >= half:
+            return least + (most - least) * (half - below) / (count - below)
+        least, below = most, count
+    raise ValueError("the last bucket holds less than those before it")

@@ -2,7 +2,7 @@
 
 import unittest
 
-from stats import MISSED, REACHED, UNCLEAR, Interval, interval, percentile, ratios, verdict
+from stats import MISSED, REACHED, UNCLEAR, Interval, interval, median_of, percentile, ratios, verdict
 
 
 class Stats(unittest.TestCase):
@@ -26,6 +26,12 @@ class Stats(unittest.TestCase):
     def test_a_ratio_is_formed_inside_its_round(self):
         self.assertEqual(ratios([1.0, 10.0], [2.0, 20.0]), [0.5, 0.5])
         self.assertEqual(ratios([3.0], [2.0], less=1.0), [1.0])
+
+    def test_the_median_of_a_histogram_counts_only_what_came_between_two_looks(self):
+        after = [(1.0, 10), (2.0, 14), (4.0, 20), (float("inf"), 20)]
+        self.assertEqual(median_of([], after), 1.0)
+        self.assertEqual(median_of([(1.0, 10)], [(1.0, 10), (2.0, 14), (4.0, 14)]), 1.5)
+        self.assertRaises(ValueError, median_of, after, after)
 
     def test_percentiles(self):
         self.assertEqual(percentile(range(100), 0.99), 99)

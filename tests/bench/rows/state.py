@@ -11,7 +11,7 @@ import time
 from berth import LOAD, Berth
 from row import Case, Goal, NotMeasured, row
 from servers import run
-from stats import percentile
+from stats import median_of, percentile
 
 WRITES = 300
 
@@ -72,23 +72,33 @@ def api_requests(berth, path, count, *options):
 
 @row("store", "a change that is acknowledged: durable, with its line in the audit log")
 def store(lab):
-    berth = lab.berth()
+    berth = Berth(cluster=False, figures=True)
     body = {"level": "info", "text": {"english": "bench"}, "ends_at": "2000-01-01T00:00:00Z", "starts_at": "1999-01-01T00:00:00Z"}
+    changed = "berth_store_change_seconds"
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(body, file)
         file.flush()
         write = ("-d", file.name, "-H", "content-type: application/json")
-        yield Case(
-            "one announcement",
-            {
-                "berth": lambda: api_requests(berth, "/announcements", WRITES, *write),
-                "fdatasync": lambda: raw_writes(berth.data),
-                "bare SQLite": lambda: bare_sqlite(berth.data),
-            },
-            [Goal("p50", "fdatasync", at_most=2.0)],
-            control="fdatasync",
-            note="the whole request through the API against a bare write of 4 KiB",
-        )
+
+        def announce():
+            before = berth.buckets(changed)
+            requests = api_requests(berth, "/announcements", WRITES, *write)
+            return {"p50": median_of(before, berth.buckets(changed)), "whole request": requests["p50"]}
+
+        try:
+            yield Case(
+                "one announcement",
+                {
+                    "berth": announce,
+                    "fdatasync": lambda: raw_writes(berth.data),
+                    "bare SQLite": lambda: bare_sqlite(berth.data),
+                },
+                [Goal("p50", "fdatasync", at_most=2.0), Goal("whole request")],
+                control="fdatasync",
+                note="the change and its line in the audit log, until the disk has both, against a bare write of 4 KiB",
+            )
+        finally:
+            berth.stop()
 
 
 @row("list", "a page of a hundred of the API's list of instances, with many in the store")
