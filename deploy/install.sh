@@ -111,7 +111,7 @@ fi
 
 all=(gateway envd envd-agent berth)
 for program in "${all[@]}"; do
-  [[ -x $programs/$program ]] || fail "there is no $programs/$program; run \`make build\` first, or set BERTH_BIN"
+  [[ -x $programs/$program ]] || fail "there is no $programs/$program; run \`make build PROFILE=dist\` first, or set BERTH_BIN"
 done
 
 make_user
