@@ -89,7 +89,7 @@ function isOurs(url) {
   return url === '' || url.startsWith(site.url)
 }
 
-const UNREACHABLE = /net::ERR_(FAILED|CONNECTION|EMPTY|INCOMPLETE|INTERNET_DISCONNECTED)|WebSocket connection to/
+const UNREACHABLE = /net::ERR_(FAILED|CONNECTION|SOCKET|EMPTY|INCOMPLETE|INTERNET_DISCONNECTED)|WebSocket connection to/
 
 function watch(page, { gatewayGoes, sessionEnds, refusals }) {
   const errors = []
@@ -105,9 +105,6 @@ function watch(page, { gatewayGoes, sessionEnds, refusals }) {
     if (!isOurs(url) || message.text().includes('when fetching the script')) return
     // Not to be signed in is no error, but Chromium logs every answer of that kind as one.
     if (/\/api\/v1\/(me|session)$/.test(url) && message.text().includes('401')) return
-    // The machine's networks change with every user's first and last instance. What was lost by it is asked for
-    // again, or the walk ends here.
-    if (message.text().includes('net::ERR_NETWORK_CHANGED')) return
     if (sessionEnds && message.text().includes('401')) return
     if (refusals && /status of 4(03|04|09|22)/.test(message.text())) return
     if (gatewayGoes && UNREACHABLE.test(message.text())) return

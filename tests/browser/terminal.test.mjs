@@ -116,7 +116,8 @@ test('a terminal takes Chinese, pasted text, another size and Ctrl-C', async () 
     await shoot('1-chinese')
 
     // A program that asks for it is told where pasted text begins and ends.
-    await page.keyboard.type("printf '\\033[?2004h'; cat -v\n")
+    await page.keyboard.type("printf '\\033[?2004h'; echo asked; cat -v\n")
+    await terminalShows(page, 'asked')
     await page.locator('.xterm-helper-textarea').evaluate((field) => {
       const clipboardData = new DataTransfer()
       clipboardData.setData('text/plain', 'rm -rf 粘贴')

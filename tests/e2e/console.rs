@@ -2,11 +2,12 @@
 
 use std::{
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
 use tests::{
-    LIMIT, OrFail as _, Registry, Setup, World,
+    Aside, LIMIT, OrFail as _, Registry, Setup, World,
     engine::{LocalImage, put_busybox},
     nvml, wait_until,
 };
@@ -35,43 +36,36 @@ async fn walk(world: &World, name: &str) {
 
 /// The same, on its own: what it returns borrows nothing, so that the world can be changed meanwhile.
 fn walking(world: &World, name: &str) -> impl Future<Output = ()> + use<> {
-    walking_for(world, name, WALK_LIMIT)
+    walking_for(world, name, WALK_LIMIT, &world.doors())
 }
 
-fn walking_for(world: &World, name: &str, limit: Duration) -> impl Future<Output = ()> + use<> {
+fn walking_for(
+    world: &World,
+    name: &str,
+    limit: Duration,
+    doors: &[u16],
+) -> impl Future<Output = ()> + use<> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
     assert!(
         folder.join("node_modules/playwright-core").exists(),
         "playwright-core is not installed: run `make browser`"
     );
-    let mut node = tokio::process::Command::new("node");
+    let mut node = Command::new("node");
     node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
         .arg(folder.join(format!("{name}.test.mjs")))
         .env("URL", world.url())
         .env("API", format!("{}/api/v1", world.console()))
         .env("PASSWORD", world.password())
         .env("SCREENSHOTS", screenshots())
-        .env("SIGNALS", world.data())
-        .kill_on_drop(true);
+        .env("SIGNALS", world.data());
+    let walk = Aside::start(node, doors);
     async move {
-        wait_until("the machine's networks are at rest", LIMIT, async || networks_at_rest().then_some(()))
-            .await;
-        let output = tokio::time::timeout(limit, node.output()).await;
+        let output = tokio::time::timeout(limit, walk.output()).await;
         let output = output.or_fail("wait for the browser").or_fail("run node");
         let told = String::from_utf8_lossy(&output.stdout);
         let more = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{told}\n{more}");
     }
-}
-
-/// Whether no address of this machine is still on trial, as those of a new instance's network are for a second or two:
-/// when the trial ends, browsers drop what they load.
-fn networks_at_rest() -> bool {
-    const ON_TRIAL: u32 = 0x40;
-    let addresses = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
-    let flags =
-        |line: &str| line.split_whitespace().nth(4).and_then(|flags| u32::from_str_radix(flags, 16).ok());
-    addresses.lines().filter_map(flags).all(|flags| flags & ON_TRIAL == 0)
 }
 
 /// A running instance, with room for what is run in it.
@@ -99,7 +93,7 @@ async fn every_page_is_sound_in_both_languages_and_themes() {
     world.berth(&["save", "look", "--wait"]).await.succeeded();
     let job = format!("berth: 1\nname: look\nimage: {}\ncommand: echo begun; sleep infinity\n", tests::IMAGE);
     world.berth_with(&["submit", "-"], job.as_bytes()).await.succeeded();
-    walking_for(&world, "pages", LONG_WALK_LIMIT).await;
+    walking_for(&world, "pages", LONG_WALK_LIMIT, &world.doors()).await;
 }
 
 #[tokio::test]
@@ -303,7 +297,8 @@ async fn apps_work_below_a_path_where_the_site_has_no_names() {
     create(&world, "tools", LAB).await;
     run(&world, "tools", &["sh", "-c", "echo first > /userhome/notes.txt"]).await;
     run(&world, "tools", &["python3", "-c", RUN]).await;
-    walk(&world, "path").await;
+    let doors = [world.doors(), vec![port]].concat();
+    walking_for(&world, "path", WALK_LIMIT, &doors).await;
     assert_eq!(run(&world, "tools", &["cat", "/userhome/from-terminal"]).await, "42\n");
 }
 

@@ -11,6 +11,7 @@
     reason = "failing the test is what everything here does when it cannot go on"
 )]
 
+mod aside;
 pub mod engine;
 mod fail;
 pub mod nvml;
@@ -28,6 +29,7 @@ mod world;
 use gateway_api::CreateInstance;
 
 pub use self::{
+    aside::Aside,
     fail::OrFail,
     prepared::{old_glibc, prepared},
     program::Program,

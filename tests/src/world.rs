@@ -26,6 +26,8 @@ use crate::{
 const USER: &str = "admin";
 /// Anything, as long as it is free; the same one again after a restart.
 const ANY_PORT: &str = "127.0.0.1:0";
+/// How often clearing away is tried before it is tried for the last time.
+const CLEAR_TRIES: u32 = 3;
 /// How long one `berth` may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(90);
 
@@ -304,17 +306,27 @@ impl Drop for World {
         drop(programs);
         for data in data {
             let Ok(cluster) = std::fs::read_to_string(data.join("cluster")) else { continue };
-            let left = engine::remove_all(&self.engine, cluster.trim());
-            assert!(failed || left.is_empty(), "these containers cannot be removed: {left:?}");
-            // Networks and firewall rules of this cluster.
-            let purged = self.program("envd").arg("purge").env("BERTH_DATA", &data).output();
-            let gone = purged.as_ref().is_ok_and(|output| {
-                // The engine's own mistake, which nobody but the engine can mend.
-                let miscounted = String::from_utf8_lossy(&output.stderr).contains("that nothing uses");
-                output.status.success() || miscounted
-            });
-            assert!(failed || gone, "envd cannot clean up: {purged:?}");
+            // What a killed envd had asked the engine for may come to be after it was looked for.
+            let mut tries = (0..CLEAR_TRIES).map(|_| self.clear(&data, cluster.trim()));
+            let cleared = tries.find(Result::is_ok).unwrap_or_else(|| self.clear(&data, cluster.trim()));
+            assert!(failed || cleared.is_ok(), "not all can be cleared away: {cleared:?}");
         }
+    }
+}
+
+impl World {
+    /// Removes the containers, networks and firewall rules of a cluster whose programs have ended.
+    fn clear(&self, data: &Path, cluster: &str) -> Result<(), String> {
+        let left = engine::remove_all(&self.engine, cluster);
+        if !left.is_empty() {
+            return Err(format!("these containers stay: {left:?}"));
+        }
+        let purged = self.program("envd").arg("purge").env("BERTH_DATA", data).output();
+        let purged = purged.map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&purged.stderr);
+        // The engine's own mistake, which nobody but the engine can mend.
+        let miscounted = said.contains("that nothing uses");
+        if purged.status.success() || miscounted { Ok(()) } else { Err(said.into_owned()) }
     }
 }
 
@@ -359,6 +371,12 @@ impl World {
         // On one's own machine: the name that browsers are led to.
         let local = || self.console.replacen("localhost", "berth.localhost", 1);
         self.secured.as_ref().map_or_else(local, Secured::url)
+    }
+
+    /// The ports by which browsers and programs come to the site.
+    pub fn doors(&self) -> Vec<u16> {
+        let plain = self.console.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+        self.secured.iter().map(|secured| secured.port).chain(plain).collect()
     }
 
     /// A connection to the site as a browser's, with TLS where it has TLS.
