@@ -177,6 +177,12 @@ pub(super) async fn run(
         }
     };
     let stopping = app.tasks.stopping();
+    // Who was to tell may be gone a moment before the session itself has ended, which knows why.
+    let signed_in = async {
+        if signed_in.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
     let goes_on = tokio::select! {
         ended = &mut session => {
             if let Err(error) = ended {
@@ -187,7 +193,7 @@ pub(super) async fn run(
             }
             false
         }
-        signed = timeout(SIGN_IN_LIMIT, signed_in) => matches!(signed, Ok(Ok(()))),
+        signed = timeout(SIGN_IN_LIMIT, signed_in) => signed.is_ok(),
         () = stopping.cancelled() => false,
     };
     // Somebody may have signed in and left at the same moment.
