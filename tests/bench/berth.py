@@ -1,6 +1,7 @@
 """A Berth of its own: registry, envd and gateway on a data directory that nobody else uses, with everything on that a
 site has on: sign-in, routing, access log."""
 
+import copy
 import http.client
 import json
 import os
@@ -40,6 +41,7 @@ class Berth:
             "BERTH_LANG": "en",
         }
         self.gateway = self.envd = self.registry = self.token = None
+        self.user = "admin"
         self.cold_start = 0.0
         self.cookies = {}
         # Eight instances at once are to start, not to wait for room.
@@ -82,12 +84,22 @@ class Berth:
     def _sign_in(self):
         printed = lambda: re.search(r"^Password +(\S+)$", (self.data / "gateway.log").read_text(), re.M)
         first = wait_for("the gateway tells the password", printed).group(1)
-        body = {"user": "admin", "password": first, "client": "cli"}
-        self.token = self.call("POST", "/session", body)["token"]
-        self.password = f"{first}-of-my-own"
-        self.call("PUT", "/me/password", {"old": first, "new": self.password})
+        self._enter(first)
         login = [str(BIN / "berth"), "login", self.url(), "--user", "admin", "--password-stdin"]
         run(*login, input=f"{self.password}\n".encode(), env=self.cli_environment())
+
+    def _enter(self, first):
+        """Signs in with a first password, and chooses another one."""
+        self.token = self.call("POST", "/session", {"user": self.user, "password": first, "client": "cli"})["token"]
+        self.password = f"{first}-of-my-own"
+        self.call("PUT", "/me/password", {"old": first, "new": self.password})
+
+    def person(self, name):
+        """The same Berth as somebody else sees it, who is new."""
+        theirs = copy.copy(self)
+        theirs.user = name
+        theirs._enter(self.call("POST", "/users", {"name": name})["password"])
+        return theirs
 
     def docker_login(self):
         """Docker's own configuration folder, with which it may push to the registry."""
@@ -204,7 +216,7 @@ class Instance:
         self.address = next(iter(inspect["NetworkSettings"]["Networks"].values()))["IPAddress"]
         self.cgroup = cgroup_of(self.first_process)
         # What is put there is at /userhome in the instance.
-        self.home = berth.data / "home" / "admin"
+        self.home = berth.data / "home" / berth.user
 
     def seconds(self):
         """The CPU time of everything in it."""

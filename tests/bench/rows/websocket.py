@@ -8,7 +8,7 @@ import tempfile
 import peers
 from berth import LOAD
 from row import Case, Goal, row
-from rows.http import targets
+from rows.http import Target, targets
 from servers import Stopwatch, run
 
 
@@ -62,31 +62,37 @@ def ws_idle(lab):
     berth = lab.berth()
 
     def berth_idle(count):
+        # Nobody gets more than half of all places.
+        ways = list(found.values())[: 1 if count < 4000 else 2]
         berth.restart_gateway()
-        found["berth"].meter = berth.gateway.seconds
-        return grown(found["berth"], berth.gateway, count)
+        return grown(ways, berth.gateway, count)
 
     def peer_idle(make, count):
         with tempfile.TemporaryDirectory(prefix="berth-bench-") as folder:
             app = peers.app(folder, LOAD)
             server = make(folder, app.port)
             try:
-                target = type(found["berth"])(server.port, server.seconds)
-                return grown(target, server, count)
+                return grown([Target(server.port, server.seconds)], server, count)
             finally:
                 server.stop()
                 app.stop()
 
-    def grown(target, server, count):
-        with open_sockets(target, 1):
-            pass
+    def grown(ways, server, count):
+        for way in ways:
+            with open_sockets(way, 1):
+                pass
         before = server.memory_bytes()
-        with open_sockets(target, count):
+        with contextlib.ExitStack() as stack:
+            for way in ways:
+                stack.enter_context(open_sockets(way, count // len(ways)))
             return {"memory": (server.memory_bytes() - before) / count}
 
     makers = {"nginx": peers.nginx, "haproxy": peers.haproxy, "chp": peers.configurable_http_proxy}
     with targets(lab) as found:
-        for count in (1000, 4000):
+        other = berth.person("other")
+        other.instance("web").serve_app()
+        found["other"] = Target(berth.http_port, berth.gateway.seconds, *other.open_app("web"))
+        for count in (1000, 8000):
             measured = {"berth": lambda count=count: berth_idle(count)}
             for name, make in makers.items():
                 measured[name] = lambda make=make, count=count: peer_idle(make, count)
