@@ -140,3 +140,21 @@ async fn a_long_line_of_images_from_images_has_few_layers_and_all_that_was_ever_
     assert_eq!(seen, "4711\n0\n1\n1\n2\n2\n3\n3\n4\n4\n5\n5\n/d:\n0\n1\n2\n3\n4\n5\n\n/e:\n5");
     engine::docker(&["rmi", "--force", &reference]);
 }
+
+#[tokio::test]
+async fn saves_without_a_name_never_have_the_same() {
+    let site = Site::start().await;
+    let client = site.world.client();
+    site.instance("train").await;
+    let mut names = Vec::new();
+    // Several in a second, as far as the machine can.
+    for _ in 0..4 {
+        let image = client.save_instance("train", &SaveInstance::default()).await.or_fail("begin to save");
+        assert_eq!(ended(&client, &image).await, ImageState::Ready);
+        names.push(image.reference);
+    }
+    names.sort();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all, "{names:?}");
+}

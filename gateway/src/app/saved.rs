@@ -38,8 +38,11 @@ impl App {
             return Err(Error::NoRegistry);
         }
         let image = wanted.name.unwrap_or_else(|| instance.slug.to_string());
-        let tag = wanted.tag.unwrap_or_else(|| Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string());
         let repository = format!("{}/{image}", caller.user.home);
+        let tag = match wanted.tag {
+            Some(tag) => tag,
+            None => self.tag_of_now(&repository).await?,
+        };
         check_name(&repository, &image, &tag)?;
         check_message(&wanted.message)?;
         let exclude = exclude(wanted.exclude)?;
@@ -86,6 +89,19 @@ impl App {
         self.announce_image(&row);
         self.wake_images.notify_one();
         Ok(self.view_image(&row, Vec::new()))
+    }
+
+    /// The moment as a tag, with a number where there is an image of that very second.
+    async fn tag_of_now(&self, repository: &str) -> Result<String, Error> {
+        let moment = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
+        let mut tag = moment.clone();
+        for number in 2.. {
+            if self.store.image_by_name(repository, Some(&tag)).await?.is_none() {
+                break;
+            }
+            tag = format!("{moment}-{number}");
+        }
+        Ok(tag)
     }
 
     /// What a save may take at most, compression apart; looked for only where somebody limits it.
