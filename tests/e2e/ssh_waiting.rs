@@ -207,6 +207,10 @@ async fn one_that_starts_when_it_is_needed_asks_nobody() {
     assert!(said.contains("connect failed"), "{said}");
     waits_for(&world, "train", "running").await;
     world.berth(&["stop", "train", "--wait"]).await.succeeded();
+    // A listener inside it is asked for before anything else.
+    let listens = ["-o", "ExitOnForwardFailure=yes", "-R", "127.0.0.1:0:127.0.0.1:1"];
+    assert_eq!(laptop.ssh_with("train", &listens, &["echo in"], b"").await.succeeded(), "in\n");
+    world.berth(&["stop", "train", "--wait"]).await.succeeded();
     let mut talk = Talk::start(laptop.ssh_as("admin+train", &["-tt"]));
     talk.types("echo in-$((6*7))\r").await;
     talk.shows("in-42").await;

@@ -7,7 +7,6 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
-    time::Duration,
 };
 
 use envd_api::agent::Listen;
@@ -19,10 +18,7 @@ use russh::{
         Auth, ChannelOpenHandle, Handle, Handler, Msg, PublicKeyOffer, Response, Session, VerifiedPublicKey,
     },
 };
-use tokio::{
-    sync::{OwnedSemaphorePermit, oneshot},
-    time::timeout,
-};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -39,9 +35,6 @@ use crate::{
 
 /// Listeners of one connection.
 const LISTENERS_MAX: usize = 64;
-/// How long an instance may take to listen. russh answers such requests in their order, and meanwhile nothing else of
-/// the connection goes on.
-const LISTEN_LIMIT: Duration = Duration::from_secs(3);
 
 type Result<T> = std::result::Result<T, russh::Error>;
 
@@ -129,8 +122,7 @@ impl Client {
             return None;
         }
         let stop = self.shared.over.child_token();
-        let listen = forward::listen(&self.shared, handle, at, wanted, stop.clone());
-        let (at, port) = timeout(LISTEN_LIMIT, listen).await.ok()??;
+        let (at, port) = forward::listen(&self.shared, handle, at, wanted, stop.clone()).await?;
         self.listeners.insert(at, stop);
         Some(port)
     }

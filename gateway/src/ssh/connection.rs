@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use gateway_api::Action;
 use http::StatusCode;
 use russh::{Disconnect, server};
 use tokio::{net::TcpStream, sync::oneshot, time::timeout};
@@ -20,7 +19,7 @@ use super::{
 };
 use crate::{
     app::{App, Nonsense},
-    auth::{Caller, Key, Origin, live::Kind, policy::Grant},
+    auth::{Caller, Key, Origin, live::Kind},
     error::{Error, chain},
 };
 
@@ -135,16 +134,6 @@ impl Shared {
     /// The instance that was named at sign-in.
     pub(super) fn target(&self) -> Result<&str, Error> {
         self.admitted()?.target.as_deref().ok_or_else(|| Error::not_found("instance", ""))
-    }
-
-    /// A grant for one listener in that instance.
-    pub(super) async fn grant(&self, action: Action) -> Result<Grant, Error> {
-        let (signed, target) = (self.admitted()?, self.target()?);
-        let granted = self.app.grant(&signed.caller, target, action).await;
-        if let Err(error) = &granted {
-            self.note_refusal(error).await;
-        }
-        granted
     }
 }
 

@@ -1,15 +1,14 @@
 //! Forwards: connections that begin or end inside the instance, never on this machine.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use envd_api::agent::{Address, Listen, Passed, Refusal};
-use gateway_api::Action;
 use http::StatusCode;
 use russh::{
     Channel, ChannelOpenFailure,
     server::{ChannelOpenHandle, Handle, Msg},
 };
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -30,6 +29,12 @@ const PROHIBITED: u32 = 1;
 const PATH_MAX: usize = 107;
 /// The longest name of a machine.
 const HOST_MAX: usize = 255;
+
+/// How long an instance may take to listen. russh answers such requests in their order, and meanwhile nothing else of
+/// the connection goes on.
+const LISTEN_LIMIT: Duration = Duration::from_secs(3);
+/// The same for one that has to start for it first.
+const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// Where a listener is, as the client asked for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -131,7 +136,8 @@ async fn carry(shared: &Shared, handle: &Handle, channel: Channel<Msg>, stream: 
     }
 }
 
-/// Listens inside the instance until `stop`; every connection there becomes a channel to the client.
+/// Listens inside the instance until `stop`; every connection there becomes a channel to the client. One that starts when
+/// it is needed is waited for.
 pub(super) async fn listen(
     shared: &Arc<Shared>,
     handle: Handle,
@@ -139,8 +145,8 @@ pub(super) async fn listen(
     wanted: Listen,
     stop: CancellationToken,
 ) -> Option<(At, u16)> {
-    let grant = shared.grant(Action::Exec).await.ok()?;
-    let listener = match shared.app.agents.listen(grant.id(), wanted).await {
+    let grant = timeout(START_LIMIT, way_in(shared)).await.ok()?.ok()?;
+    let listener = match timeout(LISTEN_LIMIT, shared.app.agents.listen(grant.id(), wanted)).await.ok()? {
         Ok(listener) => listener,
         Err(error) => {
             tracing::debug!(%error, "a listener was refused");
