@@ -20,8 +20,8 @@ use crate::modes;
 /// How soon to read again after an error: nobody has the other end open, but whoever lives may open it again.
 pub(crate) const CLOSED_PAUSE: Duration = Duration::from_millis(200);
 
-/// How long a writer is given to fill a terminal: it holds some kilobytes.
-const FILLING: Duration = Duration::from_micros(40);
+/// How often others get the processor, within a flood, before a terminal that is empty is waited for.
+const YIELDS: usize = 6;
 
 /// The agent's end. Reading and writing take `&self`, so that several can share it.
 #[derive(Debug)]
@@ -69,17 +69,16 @@ impl Pty {
     }
 
     /// As [`Self::read`], within a flood: where the terminal is empty for the moment, its writer gets the time to fill it,
-    /// since waking up for every line costs more than all the rest. Holds this thread up, but not for long.
+    /// since waking up for every line costs more than all the rest. It gets no more than what others would take anyway:
+    /// whoever sleeps here, however shortly, wakes up later than the terminal takes to fill.
     pub(crate) async fn read_flood(&self, into: &mut [u8]) -> io::Result<usize> {
-        match self.screen.try_read(into) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            result => return result,
+        for _ in 0..YIELDS {
+            match self.read_now(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(),
+                result => return result,
+            }
         }
-        std::thread::sleep(FILLING);
-        match self.read_now(into) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.read(into).await,
-            result => result,
-        }
+        self.read(into).await
     }
 
     /// Reads what is there now, whatever has been noticed of it so far.
