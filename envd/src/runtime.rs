@@ -184,11 +184,11 @@ pub(crate) const VISIBLE_CARDS: &str = "NVIDIA_VISIBLE_DEVICES";
 /// Its value for none.
 pub(crate) const NO_CARDS: &str = "void";
 
-/// Whether the network of a container has to be made sure of before it is started.
+/// Whether the network of a container and the folders that it mounts have to be made sure of before it is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wiring {
     Unknown,
-    /// It was, when the container was made a moment ago.
+    /// They were, when the container was made a moment ago.
     Fresh,
 }
 

@@ -15,7 +15,7 @@ use std::{
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::{io::copy_bidirectional, net::TcpStream, task::JoinSet};
 
-use crate::OrFail as _;
+use crate::{OrFail as _, Stream};
 
 /// A program in a network apart, which is handed through as long as this is there.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Aside {
         let mut work = JoinSet::new();
         for (port, listener) in doors {
             let listener = tokio::net::TcpListener::from_std(listener).or_fail("watch a door");
-            work.spawn(hand_through(listener, port));
+            work.spawn(hand_through(listener, move || TcpStream::connect(("127.0.0.1", port))));
         }
         Self { child, _doors: work }
     }
@@ -91,13 +91,19 @@ fn listen(port: u16) -> TcpListener {
     listener
 }
 
-/// Who knocks while nobody is at home outside is hung up on, as by a program that has just gone.
-async fn hand_through(listener: tokio::net::TcpListener, port: u16) {
+/// Hands each connection through to one that `connect` makes. Who knocks while nobody is at home there is hung up on, as
+/// by a program that has just gone.
+pub(crate) async fn hand_through<S, F>(listener: tokio::net::TcpListener, connect: impl Fn() -> F)
+where
+    S: Stream,
+    F: Future<Output = io::Result<S>> + Send + 'static,
+{
     let mut connections = JoinSet::new();
     while let Ok((mut inside, _)) = listener.accept().await {
+        let connecting = connect();
         connections.spawn(async move {
-            if let Ok(mut outside) = TcpStream::connect(("127.0.0.1", port)).await {
-                let _ = inside.set_nodelay(true).and(outside.set_nodelay(true));
+            if let Ok(mut outside) = connecting.await {
+                let _ = inside.set_nodelay(true);
                 let _ = copy_bidirectional(&mut inside, &mut outside).await;
             }
         });

@@ -11,13 +11,13 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, pem::PemObject as _},
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, copy_bidirectional},
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     task::JoinSet,
 };
 use tokio_rustls::TlsConnector;
 
-use crate::OrFail as _;
+use crate::{OrFail as _, aside::hand_through};
 
 /// What the console and the apps are below: one site to browsers, as it is advised.
 const CONSOLE: &str = "berth.example.org";
@@ -48,17 +48,7 @@ impl Secured {
             format!("http://localhost:{}", listener.local_addr().or_fail("look at an address").port());
         let mut work = JoinSet::new();
         let known = certificate.clone();
-        work.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((mut client, _)) = listener.accept().await {
-                let known = known.clone();
-                connections.spawn(async move {
-                    if let Ok(mut site) = connect(known, port).await {
-                        let _ = copy_bidirectional(&mut client, &mut site).await;
-                    }
-                });
-            }
-        });
+        work.spawn(hand_through(listener, move || connect(known.clone(), port)));
         Self { port, plain, certificate, _work: work }
     }
 

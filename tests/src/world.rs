@@ -26,7 +26,7 @@ use crate::{
 const USER: &str = "admin";
 /// Anything, as long as it is free; the same one again after a restart.
 const ANY_PORT: &str = "127.0.0.1:0";
-/// How often clearing away is tried before it is tried for the last time.
+/// How often clearing away is tried.
 const CLEAR_TRIES: u32 = 3;
 /// How long one `berth` may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(90);
@@ -307,8 +307,12 @@ impl Drop for World {
         for data in data {
             let Ok(cluster) = std::fs::read_to_string(data.join("cluster")) else { continue };
             // What a killed envd had asked the engine for may come to be after it was looked for.
-            let mut tries = (0..CLEAR_TRIES).map(|_| self.clear(&data, cluster.trim()));
-            let cleared = tries.find(Result::is_ok).unwrap_or_else(|| self.clear(&data, cluster.trim()));
+            let mut cleared = self.clear(&data, cluster.trim());
+            for _ in 1..CLEAR_TRIES {
+                if cleared.is_err() {
+                    cleared = self.clear(&data, cluster.trim());
+                }
+            }
             assert!(failed || cleared.is_ok(), "not all can be cleared away: {cleared:?}");
         }
     }

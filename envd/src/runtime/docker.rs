@@ -125,7 +125,7 @@ pub(crate) struct Docker {
 pub(crate) enum PurgeError {
     #[error("nothing was removed, since instances of this cluster still run ({0}): stop them first")]
     Running(usize),
-    #[error("not all could be removed: {0}")]
+    #[error("not all could be removed")]
     Runtime(#[from] RuntimeError),
 }
 
