@@ -293,7 +293,7 @@ fn free_display(tmp: &Path) -> u32 {
 // --- what is wrong ---
 
 fn problem(code: &str, message: &str, hint: &str) -> AppProblem {
-    debug_assert!(gateway_api::app::PROBLEMS.contains(&code), "`{code}` is in no list of problems");
+    debug_assert!(process_api::PROBLEMS.contains(&code), "`{code}` is in no list of problems");
     AppProblem { code: code.to_owned(), message: message.to_owned(), hint: hint.to_owned() }
 }
 

@@ -11,7 +11,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use gateway_api::stream::Exit;
+use process_api::Exit;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use tokio::sync::oneshot;
 

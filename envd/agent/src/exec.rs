@@ -17,7 +17,7 @@ use std::{
 };
 
 use envd_api::agent::{Chunk, ChunkReader, ChunkWriter, Exec, ProtocolError};
-use gateway_api::stream::Size;
+use process_api::Size;
 use rustix::process::Pid;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},

@@ -7,7 +7,7 @@ use std::{
 };
 
 use envd_api::agent::when_room;
-use gateway_api::stream::Size;
+use process_api::Size;
 use rustix::{
     process::Uid,
     pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt},

@@ -25,8 +25,8 @@ use std::{
 use envd_api::agent::{
     self, Chunk, ChunkReader, ChunkWriter, ProtocolError, Refusal, TerminalsAct, TerminalsReport,
 };
-use gateway_api::stream::{self, Exit, Size};
 use jiff::Timestamp;
+use process_api::{Exit, Size};
 use rustix::process::Pid;
 use tokio::{
     net::UnixStream,
@@ -159,7 +159,7 @@ pub(crate) fn survey(agent: &Agent, act: &TerminalsAct) -> TerminalsReport {
     all.sort_by_key(|(_, terminal)| terminal.number);
     let items = all
         .into_iter()
-        .map(|(name, terminal)| stream::Terminal {
+        .map(|(name, terminal)| process_api::Terminal {
             name: name.clone(),
             since: terminal.since,
             viewers: u32::try_from(terminal.viewers.borrow().len()).unwrap_or(u32::MAX),

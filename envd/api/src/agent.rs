@@ -26,7 +26,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gateway_api::stream::{Exit, Size, Tty};
+use process_api::{Exit, Size, Tty};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -72,6 +72,7 @@ pub const MESSAGE_MAX: usize = 256 << 10;
 pub const CHUNK_MAX: usize = 64 << 10;
 
 /// The door's directory of an instance, below the data directory.
+#[cfg(feature = "control")]
 pub fn door(data: &Path, instance: &gateway_api::InstanceId) -> PathBuf {
     data.join("door").join(instance.as_str())
 }
@@ -257,7 +258,7 @@ pub enum TerminalsAct {
 /// The persistent terminals, oldest first; after a close, those that are left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalsReport {
-    pub items: Vec<gateway_api::stream::Terminal>,
+    pub items: Vec<process_api::Terminal>,
 }
 
 /// A session as an SSH server knows it.

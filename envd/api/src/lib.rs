@@ -7,7 +7,9 @@
 pub mod agent;
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "control")]
 pub mod control;
 #[cfg(feature = "log")]
 pub mod log;
+#[cfg(feature = "control")]
 pub mod save;

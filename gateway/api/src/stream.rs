@@ -5,15 +5,11 @@
 
 use std::collections::BTreeMap;
 
+pub use process_api::{Exit, STDERR, STDOUT, Size, Terminal, Tty};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::Problem;
-
-/// First byte of a binary message that carries standard output.
-pub const STDOUT: u8 = 1;
-/// First byte of a binary message that carries standard error.
-pub const STDERR: u8 = 2;
 
 /// The first message of `exec`: what to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -27,35 +23,6 @@ pub struct ExecStart {
     /// A terminal for the process; without it the three streams stay apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tty: Option<Tty>,
-}
-
-/// A terminal's size and kind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Tty {
-    pub cols: u16,
-    pub rows: u16,
-    /// The value of `TERM`; `xterm-256color` when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub term: Option<String>,
-}
-
-/// A terminal's size in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Size {
-    pub cols: u16,
-    pub rows: u16,
-}
-
-/// A terminal that goes on without its viewers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Terminal {
-    pub name: String,
-    /// When its shell was started.
-    #[schema(value_type = String, format = DateTime)]
-    pub since: jiff::Timestamp,
-    /// How many watch it now.
-    pub viewers: u32,
 }
 
 /// A text message from the client while a process runs.
@@ -76,13 +43,4 @@ pub enum FromClient {
 pub enum FromServer {
     Exit(Exit),
     Error(Problem),
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Exit {
-    Code(i32),
-    /// A signal by its name without `SIG`.
-    Signal(String),
 }

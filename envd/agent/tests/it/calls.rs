@@ -1,7 +1,7 @@
 //! Dial and exec.
 
 use envd_api::agent::{Call, Chunk, Received, Refusal};
-use gateway_api::stream::{Exit, Size};
+use process_api::{Exit, Size};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::world::{Outcome, World, exec, soon, spec, until, with_tty};
@@ -146,9 +146,15 @@ async fn a_gateway_that_goes_is_noticed_behind_input_that_nobody_reads() {
     let mut process = world.process(Call::Exec(exec(&["sh", "-c", &script]))).await;
     process.shows("ready").await;
     let flood = vec![0; 16 << 20];
+    let others = async {
+        for _ in 0..5 {
+            assert_eq!(world.run(&["echo", "served"]).await.stdout, "served\n");
+        }
+    };
+    // The agent serves others meanwhile, and takes nothing more of this.
     tokio::select! {
         sent = process.input.stdin(&flood) => panic!("{sent:?}: somebody read it"),
-        () = tokio::time::sleep(std::time::Duration::from_millis(200)) => {}
+        () = others => {}
     }
     drop(process);
     until("the mark of a hang-up", || mark.exists()).await;

@@ -1,6 +1,6 @@
 //! The agent's own life: its command, its end, its link, its orphans.
 
-use std::{os::unix::process::ExitStatusExt as _, time::Duration};
+use std::os::unix::process::ExitStatusExt as _;
 
 use envd_api::agent::Call;
 use rustix::process::Signal;
@@ -51,18 +51,14 @@ async fn without_a_command_it_stays_until_told_and_ends_everything() {
 #[tokio::test]
 async fn it_links_again_when_the_gateway_returns() {
     let mut world = World::linked(&spec(&[])).await;
-    let mut taken = Vec::new();
-    // Under a second, unless the machine is busy just then.
-    while !taken.iter().any(|taken: &Duration| *taken < Duration::from_secs(1)) {
-        assert!(taken.len() < 5, "{taken:?}");
+    // Also after it has returned before.
+    for _ in 0..3 {
         world.vanish();
         std::fs::remove_file(world.socket()).unwrap();
         world.listen();
-        let start = std::time::Instant::now();
         world.wait_for_link().await;
-        taken.push(start.elapsed());
+        assert_eq!(world.run(&["echo", "still here"]).await.stdout, "still here\n");
     }
-    assert_eq!(world.run(&["echo", "still here"]).await.stdout, "still here\n");
 }
 
 #[tokio::test]
@@ -77,7 +73,7 @@ async fn a_broken_link_is_made_anew_after_nonsense() {
 async fn orphans_are_reaped() {
     let mut world = World::linked(&spec(&[])).await;
     let outcome = world.run(&["sh", "-c", "i=0; while [ $i -lt 300 ]; do (true &); i=$((i+1)); done"]).await;
-    assert_eq!(outcome.exit, Some(gateway_api::stream::Exit::Code(0)));
+    assert_eq!(outcome.exit, Some(process_api::Exit::Code(0)));
     let children = format!("/proc/{0}/task/{0}/children", world.agent.id());
     until("the last orphan", || std::fs::read_to_string(&children).unwrap().trim().is_empty()).await;
 }

@@ -11,14 +11,14 @@ use envd_api::agent::{
     AgentSpec, Call, Chunk, ChunkReader, ChunkWriter, Exec, Greeting, Received, Refusal, Request, SOCKET,
     SPEC, halves, read_message, receive_reply, write_message,
 };
-use gateway_api::stream::{Exit, Tty};
+use process_api::{Exit, Tty};
 use tokio::{
     io::AsyncWriteExt as _,
     net::{UnixListener, UnixStream},
 };
 
 /// Nothing here takes long, but the machine may be busy.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_mins(1);
 
 pub(crate) struct World {
     pub(crate) directory: tempfile::TempDir,

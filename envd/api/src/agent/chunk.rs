@@ -5,7 +5,7 @@
 
 use std::io::IoSlice;
 
-use gateway_api::stream::{Exit, Size};
+use process_api::{Exit, Size};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::{CHUNK_MAX, Chunk, ProtocolError, ReadHalf, WriteHalf};

@@ -218,7 +218,7 @@ mod tests {
         receive_reply(&mut gateway).await.unwrap_err();
         drop(tcp);
         // The end arrives only when every copy is closed.
-        let end = tokio::time::timeout(std::time::Duration::from_secs(10), peer.read(&mut [0])).await;
+        let end = tokio::time::timeout(std::time::Duration::from_mins(1), peer.read(&mut [0])).await;
         assert_eq!(end.unwrap().unwrap(), 0);
     }
 
