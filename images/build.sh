@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Makes the images of this folder: `images/build.sh [NAME…]`, all without a name.
+# `images/build.sh --is-current NAME` only tells whether NAME has to be made.
 #
 # `images/NAME` becomes `localhost/berth/NAME:latest`. Each image carries a label
 # made of a hash of what it is built from; one whose label still fits is left
@@ -163,6 +164,11 @@ make_image() {
   fi
   build "$name" "$base"
 }
+
+if [[ ${1:-} == --is-current ]]; then
+  is_current "$2"
+  exit
+fi
 
 names=("$@")
 if ((${#names[@]} == 0)); then

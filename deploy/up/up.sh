@@ -22,6 +22,10 @@ export BERTH_AGENT=$root/bin/envd-agent
 export BERTH_CACHE=${BERTH_CACHE:-$HOME/.cache/berth}
 export BERTH_TOOLS=${BERTH_TOOLS:-$BERTH_CACHE/tools}
 logs=$BERTH_DATA/logs
+export BERTH_BEGAN=$EPOCHSECONDS
+BERTH_PLAN="Docker;${own_registry:+registry;}"
+if [[ -n ${BERTH_RELEASES:-} ]]; then BERTH_PLAN+="download;"; else BERTH_PLAN+="console;programs;agent;"; fi
+export BERTH_PLAN+="Berth"
 
 refuse_if_running() {
   local name pid
@@ -34,6 +38,9 @@ refuse_if_running() {
     fi
   done
 }
+
+# Announces a step; `make build` announces its own three between them.
+begin() { deploy/up/step.sh "$1"; }
 
 # Each in a session of its own: Ctrl-C reaches this script, which ends them in order.
 start() {
@@ -48,21 +55,26 @@ start() {
   until process_of "$name" >/dev/null || ! kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
 }
 
-# What is not needed to begin with, beside everything else: it takes ten minutes the
-# first time. The tools first; instances find them as soon as they are there.
-make_more_images() {
-  # shellcheck disable=SC2016  # for the shell that it starts
-  setsid nice bash -c '
-    if images/build.sh tools; then deploy/up/tools.sh "$BERTH_TOOLS"; fi
-    images/build.sh' >>"$logs/images.log" 2>&1 </dev/null &
-  more_images=$!
+# The gateway has told its address by then.
+wait_until_ready() {
+  local from=$1
+  until tail -c +"$from" "$logs/gateway.log" | grep -q '"ready"'; do
+    process_of gateway >/dev/null || return 0 # the end of this script says why
+    sleep 0.1
+  done
+}
+
+# Makes the images once the console can be used: before, they would only delay it.
+prepare_images() {
+  setsid nice deploy/up/prepare.sh "$run/preparing.json" "$logs/images.log" $$ </dev/null 9>&- &
+  preparing=$!
 }
 
 stop() {
   trap '' INT TERM HUP
-  kill -- "-$more_images" 2>/dev/null || true
+  [[ -z $preparing ]] || kill -- "-$preparing" 2>/dev/null || true
   stop_processes
-  rm -f "$run/up.pid"
+  rm -f "$run/up.pid" "$run/preparing.json"
 }
 
 # shellcheck disable=SC2317  # called by the trap
@@ -80,10 +92,24 @@ mkdir -p -m 700 "$BERTH_DATA"
 mkdir -p "$run" "$logs"
 
 refuse_if_running
+preparing=
+begin Docker
 deploy/up/docker.sh
-make_more_images
-"${MAKE:-make}" --no-print-directory build
-images/build.sh base
+if [[ -n $own_registry ]]; then
+  begin registry
+  if ! deploy/up/packages.sh docker-registry; then
+    say "going on without a registry: instances cannot be saved as images"
+    own_registry=
+    unset BERTH_REGISTRY BERTH_REGISTRY_USER BERTH_REGISTRY_PASSWORD_FILE
+  fi
+fi
+if [[ -n ${BERTH_RELEASES:-} ]]; then
+  begin download
+  deploy/release/download.sh bin
+else
+  "${MAKE:-make}" --no-print-directory build
+fi
+begin Berth
 
 exec 9>"$lock"
 flock -n 9 || fail "another \`make up\` on $BERTH_DATA was faster; \`make down\` stops it"
@@ -92,16 +118,14 @@ trap end_when_told INT TERM HUP
 
 ulimit -n "$(ulimit -Hn)" # each proxied connection takes two descriptors
 declare -A pids=()
-if [[ -n $own_registry ]] && ! deploy/up/packages.sh docker-registry; then
-  say "going on without a registry: instances cannot be saved as images"
-  own_registry=
-  unset BERTH_REGISTRY BERTH_REGISTRY_USER BERTH_REGISTRY_PASSWORD_FILE
-fi
 if [[ -n $own_registry ]]; then
   start docker-registry deploy/up/registry.sh serve "$BERTH_DATA/registry" "$BERTH_REGISTRY_PASSWORD_FILE"
 fi
 start envd
+log_begins=$(($(stat -c %s "$logs/gateway.log" 2>/dev/null || echo 0) + 1))
 start gateway
+wait_until_ready "$log_begins"
+prepare_images
 code=0
 wait -n -p ended "${pids[@]}" || code=$?
 
