@@ -307,7 +307,7 @@ mod tests {
                 file.set_modified(written).unwrap();
             }
         };
-        put(&forgotten, SystemTime::now());
+        put(&forgotten, SystemTime::now() - Duration::from_secs(1));
         let store = Store::open(&folder.path().join("store.db")).await.unwrap();
         put(&left, SystemTime::now() + Duration::from_secs(1));
         logs.sweep(&store).await.unwrap();

@@ -6,25 +6,11 @@
 use std::{fmt, num::NonZeroU16, str::FromStr};
 
 use jiff::Timestamp;
+pub use process_api::PROBLEMS;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Every code of an [`AppProblem`]. Whoever shows one has words for it, in each language.
-pub const PROBLEMS: [&str; 13] = [
-    "no_python",
-    "old_python",
-    "no_pip",
-    "install_failed",
-    "no_tools",
-    "not_in_image",
-    "no_folder",
-    "no_port",
-    "cannot_run",
-    "ended",
-    "no_answer",
-    "nothing_listens",
-    "old_agent",
-];
+use crate::preparing::PreparingStep;
 
 /// Something of an instance that is opened in a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -127,6 +113,9 @@ pub struct App {
     /// Why it cannot be had, or has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<AppProblem>,
+    /// The step that prepares the tools volume, while the app lacks it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparing: Option<PreparingStep>,
     /// The last that it, or its installation, wrote.
     pub log: String,
     /// Where it listens on the instance's own loopback.

@@ -40,6 +40,7 @@ use crate::{
     CreateInstance, Instance, Page,
     job::DryRun,
     node::{Gpu, Node},
+    preparing::PreparingStep,
     session::{ChangePassword, ClientKind, Me, SetLanguage, SignIn, SignedIn},
     stream::{ExecStart, Size, Terminal},
     words::Language,
@@ -191,6 +192,11 @@ impl Client {
 
     pub async fn gpus(&self) -> Result<Vec<Gpu>, ClientError> {
         Ok(self.get::<Page<Gpu>>(&["gpus"]).await?.items)
+    }
+
+    /// Lists the steps that prepare the site. Empty once all are done.
+    pub async fn preparing(&self) -> Result<Vec<PreparingStep>, ClientError> {
+        Ok(self.get::<Page<PreparingStep>>(&["site", "preparing"]).await?.items)
     }
 
     /// Changes of one's own instances as they happen. What changed before the connection is not told again.

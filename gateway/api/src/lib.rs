@@ -19,6 +19,7 @@ pub mod node;
 pub mod notice;
 pub mod packages;
 pub mod people;
+pub mod preparing;
 pub mod queue;
 pub mod quota;
 pub mod secret;

@@ -1,6 +1,7 @@
 //! The sentences about places in the line, what holds things up and what went wrong, for every program that tells
 //! people why.
 
+mod preparing;
 mod problem;
 
 use std::collections::BTreeMap;

@@ -38,6 +38,8 @@ const TENSORBOARD_CPUS: f64 = 1.0;
 const TENSORBOARD_MEMORY: u64 = 2 << 30;
 /// The variable of an instance that says what its TensorBoard shows.
 const TENSORBOARD_FOLDER: &str = "TENSORBOARD_LOGDIR";
+/// The code of an app that neither the image nor the tools volume has.
+const NO_TOOLS: &str = "no_tools";
 /// How many names are tried for one that was given none.
 const NAMES_TRIED: usize = 100;
 
@@ -259,7 +261,12 @@ impl App {
             || instance.spec.env.get(TENSORBOARD_FOLDER).filter(|_| app == AppName::Tensorboard).cloned();
         let call = AppCall { app: app.to_string(), act, prefix, folder: folder.or_else(shows) };
         match self.agents.app(grant.id(), call).await {
-            Ok(report) => Ok(tamed(app, report, self.app_url(app, instance))),
+            Ok(report) => {
+                let found = tamed(app, report, self.app_url(app, instance));
+                let lacks_tools = found.problem.as_ref().is_some_and(|problem| problem.code == NO_TOOLS);
+                let preparing = if lacks_tools { self.preparing_tools() } else { None };
+                Ok(app::App { preparing, ..found })
+            }
             Err(AgentError::Refused { refusal: Refusal::UnknownCall, .. }) => Ok(app::App {
                 app,
                 state: app::AppState::Absent,
@@ -270,6 +277,7 @@ impl App {
                     message: "this instance was started by an older version, which knows no apps".to_owned(),
                     hint: "stop the instance and start it again".to_owned(),
                 }),
+                preparing: None,
                 log: String::new(),
                 port: None,
                 url: self.app_url(app, instance),
@@ -296,6 +304,7 @@ impl App {
             source: None,
             steps: Vec::new(),
             problem,
+            preparing: None,
             log: String::new(),
             port: Some(port),
             url: self.app_url(app, grant.instance()),
@@ -357,6 +366,7 @@ fn tamed(app: AppName, report: AppReport, url: String) -> app::App {
         }),
         steps: report.steps.into_iter().take(STEPS_MAX).map(step).collect(),
         problem,
+        preparing: None,
         log: log[from..].to_owned(),
         port: report.port,
         url,

@@ -15,6 +15,7 @@ mod jobs;
 mod line;
 mod notices;
 mod people;
+mod preparing;
 mod queue_view;
 mod quota_use;
 mod quotas;
@@ -57,7 +58,7 @@ use crate::{
     tasks::Tasks,
 };
 
-use self::{line::Places, registry::Contents, ssh_keys::Challenges};
+use self::{line::Places, preparing::PreparingFile, registry::Contents, ssh_keys::Challenges};
 
 pub(crate) use accounts::{NewAdmin, REGISTRY_SESSION_LASTS, SESSION_LASTS};
 pub(crate) use apps::APP_SESSION_LASTS;
@@ -111,6 +112,8 @@ pub(crate) struct App {
     pub(crate) registry: Option<Registry>,
     /// What the manifests that people share are made of.
     contents: Contents,
+    /// The steps that `make up` still runs.
+    preparing_file: PreparingFile,
     /// Held by those who list an image while they do, and alone by whoever takes one out of the registry.
     pub(crate) listing: RwLock<()>,
     refusals: DefaultKeyedRateLimiter<UserName>,
@@ -164,6 +167,7 @@ impl App {
             live: Live::new(config.limits.connections_max),
             registry: Registry::new(&config),
             contents: Contents::default(),
+            preparing_file: PreparingFile::new(&config.data),
             listing: RwLock::default(),
             refusals: RateLimiter::keyed(Quota::per_minute(chores::REFUSALS_PER_MINUTE)),
             strangers: RateLimiter::keyed(Quota::per_minute(chores::REFUSALS_PER_MINUTE)),

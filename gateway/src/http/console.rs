@@ -7,14 +7,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use console::{EmbeddedFile, Files};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
-use rust_embed::{EmbeddedFile, RustEmbed};
 
 use crate::{app::App, error::Error, proxy::address::Addresses};
-
-#[derive(RustEmbed)]
-#[folder = "../web/dist"]
-struct Files;
 
 /// Nothing but our own files runs in the console, and nobody frames it. It frames the apps of instances.
 const CSP: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \

@@ -254,6 +254,7 @@ fn api() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(notices::accept_rules))
         .routes(routes!(settings::effective))
         .routes(routes!(site::show, site::change))
+        .routes(routes!(site::preparing))
         .routes(routes!(cluster::show))
         .routes(routes!(ssh::remove));
     OpenApiRouter::with_openapi(Description::openapi())

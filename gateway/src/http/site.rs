@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use gateway_api::{
-    Problem,
+    Page, Problem,
+    preparing::PreparingStep,
     site::{ChangeSite, Site},
 };
 
@@ -17,6 +18,14 @@ use crate::{app::App, error::Error};
 ))]
 pub(super) async fn show(State(app): State<Arc<App>>, _: Caller) -> Result<Json<Site>, Error> {
     Ok(Json(app.site_itself().await?))
+}
+
+#[utoipa::path(get, path = "/site/preparing", operation_id = "list_preparing", responses(
+    (status = 200, body = Page<PreparingStep>, description = "the steps that prepare the site, in order; empty once all are done"),
+    (status = 401, body = Problem),
+))]
+pub(super) async fn preparing(State(app): State<Arc<App>>, _: Caller) -> Json<Page<PreparingStep>> {
+    Json(Page { items: app.preparing() })
 }
 
 #[utoipa::path(patch, path = "/site", operation_id = "change_site", request_body = ChangeSite, responses(

@@ -23,7 +23,7 @@ use super::testing::Site;
 use crate::{auth::token::Token, store::GroupId};
 
 /// Nothing here takes long, but the machine may be busy.
-pub(super) const LIMIT: Duration = Duration::from_secs(30);
+pub(super) const LIMIT: Duration = Duration::from_mins(1);
 
 pub(super) struct Stage {
     pub(super) site: Site,

@@ -11,6 +11,7 @@ use gateway_api::{
     app::{self, AppState},
     instance::{HeldUp, WaitReason},
     job::QueuePlace,
+    preparing::PreparingStep,
     words::Language,
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
@@ -47,11 +48,12 @@ pub(super) struct View {
     pub(super) go_on: Option<String>,
 }
 
-/// What a page waits for. Once the instance runs, the page comes again and opens the app.
+/// What a page waits for. Once the instance runs or the tools are there, the page comes again and opens the app.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum About {
     Instance,
+    Tools,
     App,
 }
 
@@ -322,6 +324,7 @@ impl View {
             Language::Chinese => chinese,
         };
         let button = |name, english, chinese| Some(Act { name, label: language.pick(english, chinese) });
+        let pending = app.preparing.as_ref().filter(|step| step.is_pending());
         let (title, act) = match (app.state, app.app) {
             (AppState::Ready, _) => return Self::ready(),
             (_, AppName::Port(port)) => (
@@ -343,6 +346,9 @@ impl View {
                 say(format!("{name} is not in this image"), joined("此镜像中没有", &name, "")),
                 button("install", "Install it", "安装"),
             ),
+            (AppState::Absent, _) if pending.is_some() => {
+                (say(format!("{name} is not ready yet"), joined("", &name, "尚未就绪")), None)
+            }
             (AppState::Absent, _) => {
                 (say(format!("{name} cannot be had here"), joined("此处无法使用", &name, "")), None)
             }
@@ -352,6 +358,7 @@ impl View {
             ),
         };
         let (text, hint) = match (&app.problem, app.state) {
+            _ if let Some(step) = &app.preparing => preparing_text(language, step),
             (Some(problem), _) => problem_text(language, problem),
             (None, AppState::Installable) => (
                 language
@@ -371,6 +378,7 @@ impl View {
         };
         Self {
             moves: matches!(app.state, AppState::Starting | AppState::Installing),
+            about: if pending.is_some() { About::Tools } else { About::App },
             poll: true,
             hint,
             act,
@@ -507,6 +515,16 @@ fn problem_text(language: Language, problem: &app::AppProblem) -> (String, Strin
     }
 }
 
+/// Says how far the tools are that the app lacks, and what happens next.
+fn preparing_text(language: Language, step: &PreparingStep) -> (String, String) {
+    let text = match language {
+        Language::English => sentence(&language.preparing(step)),
+        Language::Chinese => language.preparing(step) + "。",
+    };
+    let hint = language.pick("This page opens it as soon as it is ready.", "就绪后，本页会自动打开。");
+    (text, if step.is_pending() { hint.to_owned() } else { String::new() })
+}
+
 fn to_console(language: Language) -> &'static str {
     language.pick("Go to the console", "前往控制台")
 }
@@ -576,6 +594,8 @@ fn filled(template: &str, values: &[(&str, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use gateway_api::preparing::{PreparingState, PreparingWhat};
+
     use super::*;
 
     #[test]
@@ -590,6 +610,7 @@ mod tests {
                 message: "<script>alert(1)</script>".to_owned(),
                 hint: "\" onload=\"{{nonce}}".to_owned(),
             }),
+            preparing: None,
             log: "</pre><img src=x>{{log}}".to_owned(),
             port: None,
             url: String::new(),
@@ -609,6 +630,60 @@ mod tests {
                     .starts_with("default-src 'none'")
             );
         }
+    }
+
+    #[test]
+    fn an_app_without_tools_says_when_they_are_ready() {
+        let check = |state, seconds_left, language, expected: [&str; 3], about: &str| {
+            let step = PreparingStep { what: PreparingWhat::Tools, state, seconds_left };
+            let app = app::App {
+                app: AppName::Ide,
+                state: AppState::Absent,
+                source: None,
+                steps: Vec::new(),
+                problem: Some(app::AppProblem {
+                    code: "no_tools".to_owned(),
+                    message: "there are none".to_owned(),
+                    hint: "ask for them".to_owned(),
+                }),
+                preparing: Some(step),
+                log: String::new(),
+                port: None,
+                url: String::new(),
+            };
+            let view = View::of_app(language, &app);
+            assert_eq!([view.title.as_str(), &view.text, &view.hint], expected);
+            assert_eq!(serde_json::to_value(view.about).unwrap(), about);
+        };
+        check(
+            PreparingState::Waiting,
+            Some(360),
+            Language::English,
+            [
+                "VS Code is not ready yet",
+                "VS Code is being prepared, about 6 minutes left.",
+                "This page opens it as soon as it is ready.",
+            ],
+            "tools",
+        );
+        check(
+            PreparingState::Working,
+            None,
+            Language::Chinese,
+            ["VS Code 尚未就绪", "VS Code 正在准备中。", "就绪后，本页会自动打开。"],
+            "tools",
+        );
+        check(
+            PreparingState::Failed,
+            None,
+            Language::English,
+            [
+                "VS Code cannot be had here",
+                "VS Code could not be prepared; an admin finds the reason in logs/images.log.",
+                "",
+            ],
+            "app",
+        );
     }
 
     #[test]

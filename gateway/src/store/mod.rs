@@ -15,6 +15,7 @@ mod job_tasks;
 #[cfg(test)]
 mod job_tests;
 mod jobs;
+mod migrations;
 mod news;
 mod notices;
 mod pushed;
@@ -40,7 +41,6 @@ use std::{
 use jiff::Timestamp;
 use sqlx::{
     Connection as _, SqliteConnection,
-    migrate::Migrator,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous},
 };
 
@@ -61,13 +61,12 @@ pub(crate) use ssh_keys::{KnownKey, NewSshKey};
 pub(crate) use tokens::NewToken;
 pub(crate) use users::{NewUser, User, UserChange, UserId};
 
+use self::migrations::MIGRATIONS;
 use crate::metrics;
 
 /// How long a writer waits for another one, which may be of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const READERS_MAX: u32 = 4;
-
-static MIGRATIONS: Migrator = sqlx::migrate!("src/store/migrations");
 
 /// The store. Cheap to clone.
 #[derive(Debug, Clone)]

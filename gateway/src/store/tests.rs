@@ -9,7 +9,7 @@ use sqlx::{Connection as _, SqliteConnection};
 
 use super::{
     GroupId, Held, InstanceRow, Line, NewInstance, NewUser, QuotaOwner, Settled, Store, StoreError,
-    UserChange, Whose,
+    UserChange, Whose, migrations::MIGRATIONS,
 };
 
 /// A store as version 0.1.0 left it.
@@ -44,7 +44,7 @@ async fn a_store_of_the_first_release_is_found_whole() {
     let mut connection =
         SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", file.display())).await.unwrap();
     sqlx::raw_sql(FIRST_RELEASE).execute(&mut connection).await.unwrap();
-    let all = sqlx::migrate!("src/store/migrations");
+    let all = &*MIGRATIONS;
     let first = all.iter().next().unwrap();
     sqlx::raw_sql(
         "create table _sqlx_migrations (version bigint primary key, description text not null,

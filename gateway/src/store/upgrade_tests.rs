@@ -1,6 +1,6 @@
 //! A store of every version that there was becomes one of today: nothing that was in it is lost.
 
-use std::{borrow::Cow, path::Path};
+use std::path::Path;
 
 use gateway_api::{ImageId, InstanceId, JobId, words::Language};
 use sqlx::{
@@ -9,7 +9,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqlitePoolOptions},
 };
 
-use super::{InstanceRow, QuotaOwner, Store, User, Whose};
+use super::{InstanceRow, QuotaOwner, Store, User, Whose, migrations::MIGRATIONS};
 
 const INSTANCE: &str = "ins_0190f2c3a1b27cc09d3e5f60718293a4";
 const IMAGE: &str = "img_0190f2c3a1b27cc09d3e5f60718293a4";
@@ -126,13 +126,13 @@ fn rows(version: i64) -> &'static str {
 
 #[tokio::test]
 async fn a_store_of_every_version_is_found_whole() {
-    let all = sqlx::migrate!("src/store/migrations");
+    let all = &*MIGRATIONS;
     let versions: Vec<_> = all.iter().map(|migration| migration.version).collect();
     let mut schemas = Vec::new();
     for (index, version) in versions.iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("store.db");
-        let before = old_store(&file, &all, index + 1).await;
+        let before = old_store(&file, all, index + 1).await;
         let store = Store::open(&file).await.unwrap_or_else(|error| panic!("from {version}: {error:?}"));
 
         for (table, count) in before {
@@ -155,7 +155,7 @@ async fn old_store(file: &Path, all: &Migrator, count: usize) -> Vec<(String, i6
     for upto in 1..=count {
         let migrations = all.migrations[..upto].to_vec();
         let version = migrations[upto - 1].version;
-        let some = Migrator { migrations: Cow::Owned(migrations), ..sqlx::migrate!("src/store/migrations") };
+        let some = Migrator::with_migrations(migrations);
         some.run(&pool).await.unwrap_or_else(|error| panic!("{version}: {error:?}"));
         sqlx::raw_sql(rows(version))
             .execute(&pool)

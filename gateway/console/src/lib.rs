@@ -1,0 +1,11 @@
+//! The browser console: the files that `make console` built from `web/`, embedded in the gateway.
+//!
+//! A crate of its own, so that a change of the console compiles this file and links, and nothing else.
+
+use rust_embed::RustEmbed;
+pub use rust_embed::EmbeddedFile;
+
+/// All files of the console by their paths, with the brotli and gzip copies beside them.
+#[derive(Debug, RustEmbed)]
+#[folder = "../../web/dist"]
+pub struct Files;
