@@ -1,7 +1,15 @@
 //! An engine that hangs, talks nonsense or goes away: envd answers at once, says so, and goes on when it is back.
 
 use std::{
-    fs, io::Write, os::unix::fs::symlink, os::unix::net::UnixListener, path::Path, thread, time::Instant,
+    fs,
+    io::{ErrorKind, Read, Write},
+    os::unix::{
+        fs::symlink,
+        net::{UnixListener, UnixStream},
+    },
+    path::Path,
+    sync::{Arc, Mutex},
+    thread,
 };
 
 use envd_api::control::{EngineState, Failure, Observation};
@@ -10,23 +18,62 @@ use gateway_api::{Goal, InstanceId};
 use crate::cluster::{Cluster, spec, start_of, wait_until};
 
 const ENGINE: &str = "/var/run/docker.sock";
-/// What an answer from memory may take on a busy machine.
-const AT_ONCE_SECONDS: u64 = 2;
 
-/// Takes connections and says `answer`, or nothing at all, and keeps them open. It ends with the test.
-fn fake(path: &Path, answer: Option<&'static [u8]>) {
-    let listener = UnixListener::bind(path).unwrap();
-    thread::spawn(move || {
-        let mut open = Vec::new();
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            if let Some(answer) = answer {
-                let _ = stream.write_all(answer);
-            } else {
-                open.push(stream);
+/// An engine that says `answer`, or nothing at all. It ends with the test.
+struct Fake {
+    hangs: bool,
+    /// Connections without an answer.
+    open: Arc<Mutex<Vec<UnixStream>>>,
+}
+
+impl Fake {
+    fn at(path: &Path, answer: Option<&'static [u8]>) -> Self {
+        let (listener, open) = (UnixListener::bind(path).unwrap(), Arc::default());
+        let fake = Self { hangs: answer.is_none(), open: Arc::clone(&open) };
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                if let Some(answer) = answer {
+                    let _ = stream.write_all(answer);
+                } else {
+                    stream.set_nonblocking(true).unwrap();
+                    open.lock().unwrap().push(stream);
+                }
             }
+        });
+        fake
+    }
+
+    /// Asks envd for something from memory. If the engine hangs, one request to it is pending before and after the answer,
+    /// so envd did not wait for the engine.
+    async fn asked_beside<T>(&self, what: &str, mut ask: impl AsyncFnMut() -> T) -> T {
+        let mut answer = None;
+        wait_until(what, async || {
+            let hung = self.hung();
+            answer = Some(ask().await);
+            !self.hangs || hung.into_iter().any(|mut stream| is_open(&mut stream))
+        })
+        .await;
+        answer.unwrap()
+    }
+
+    /// Returns the requests that are pending.
+    fn hung(&self) -> Vec<UnixStream> {
+        let mut open = self.open.lock().unwrap();
+        open.retain_mut(is_open);
+        open.iter().map(|stream| stream.try_clone().unwrap()).collect()
+    }
+}
+
+/// Returns `true` until the other side gives up.
+fn is_open(stream: &mut UnixStream) -> bool {
+    loop {
+        match stream.read(&mut [0; 4096]) {
+            Ok(0) => return false,
+            Ok(_) => {}
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
         }
-    });
+    }
 }
 
 /// Points `link` to another engine, with no moment in between.
@@ -40,7 +87,7 @@ async fn check(kind: &str, answer: Option<&'static [u8]>) {
     let sockets = tempfile::tempdir().unwrap();
     let (link, bad) = (sockets.path().join("docker.sock"), sockets.path().join("bad.sock"));
     point(&link, Path::new(ENGINE));
-    fake(&bad, answer);
+    let fake = Fake::at(&bad, answer);
     let cluster = Cluster::down(Some(&format!("[envd]\ndocker = \"{}\"", link.display()))).up().await;
     let (old, new) = (InstanceId::new(), InstanceId::new());
     cluster.put(&old, 1, Goal::Running, &spec()).await;
@@ -48,16 +95,13 @@ async fn check(kind: &str, answer: Option<&'static [u8]>) {
     let start = start_of(&old);
 
     point(&link, &bad);
+    fake.asked_beside("a report", async || cluster.client.report().await.unwrap()).await;
     wait_until("the engine is said to be away", async || {
-        let began = Instant::now();
-        let report = cluster.client.report().await.unwrap();
-        assert!(began.elapsed().as_secs() < AT_ONCE_SECONDS, "{kind}: {:?}", began.elapsed());
-        matches!(report.engine, EngineState::Unreachable { .. })
+        matches!(cluster.client.report().await.unwrap().engine, EngineState::Unreachable { .. })
     })
     .await;
-    let began = Instant::now();
-    cluster.put(&new, 1, Goal::Running, &spec()).await;
-    assert!(began.elapsed().as_secs() < AT_ONCE_SECONDS, "{kind}: a put is only noted");
+    // A put is only noted.
+    fake.asked_beside("a put", async || cluster.put(&new, 1, Goal::Running, &spec()).await).await;
     let observed = cluster
         .wait_for(&new, "said why", |observed| matches!(observed.observation, Observation::Failed { .. }))
         .await;
@@ -69,9 +113,8 @@ async fn check(kind: &str, answer: Option<&'static [u8]>) {
         matches!(known.observation, Observation::Running { .. }),
         "{kind}: the last that was seen: {known:?}"
     );
-    let began = Instant::now();
-    assert!(cluster.client.node().await.unwrap().cpus >= 1.0);
-    assert!(began.elapsed().as_secs() < AT_ONCE_SECONDS, "{kind}");
+    let node = fake.asked_beside("a node", async || cluster.client.node().await.unwrap()).await;
+    assert!(node.cpus >= 1.0);
 
     point(&link, Path::new(ENGINE));
     cluster.wait_for_running(&new, 1).await;

@@ -1,7 +1,7 @@
 //! Users are kept apart from each other and from this machine.
 
 use std::{
-    io::Write,
+    io::{BufRead, BufReader, Write},
     net::TcpListener,
     process::{Command, Stdio},
     thread,
@@ -77,7 +77,7 @@ async fn a_user_reaches_their_own_instances_and_nobody_elses() {
     let server = serving(&cluster, "alice").await;
     let (own, other) = (run(&cluster, &of("alice")).await, run(&cluster, &of("bob")).await);
     assert_eq!(cluster.networks().len(), 2);
-    assert!(reaches(&own, &address(&server), 8000), "one's own");
+    wait_until("one's own is reached", async || reaches(&own, &address(&server), 8000)).await;
     assert!(!reaches(&other, &address(&server), 8000), "somebody else's");
     assert_eq!(
         docker(&["exec", &name(&own), "cat", "/proc/net/if_inet6"]),
@@ -152,15 +152,17 @@ impl Drop for Beyond {
 /// The engine writes its own rules anew for each network; ours hold meanwhile.
 #[tokio::test]
 async fn nobody_gets_through_while_networks_are_made() {
-    // Knocks every few milliseconds until its input ends, and says how often somebody opened.
+    // Says that it knocks, knocks every few milliseconds until its input ends, and says how often somebody opened.
     const KNOCK: &str = "
 import select, socket, sys
-knocks, opened = [], 0
+knocks, opened, begun = [], 0, False
 while not select.select([sys.stdin], [], [], 0.004)[0]:
     knock = socket.socket()
     knock.setblocking(False)
     knock.connect_ex((sys.argv[1], 8000))
     knocks.append(knock)
+    if not begun: print('knocks', flush=True)
+    begun = True
     opened += sum(1 for one in select.select([], knocks, [], 0)[1] if not one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
     if len(knocks) == 500:
         for knock in knocks: knock.close()
@@ -176,14 +178,16 @@ print(opened)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
+    let mut said = BufReader::new(knocking.stdout.take().unwrap()).lines();
+    assert_eq!(said.next().unwrap().unwrap(), "knocks");
     for number in 0..12 {
         let network = format!("{}-{number}", beyond.namespace);
         docker(&["network", "create", &network]);
         docker(&["network", "rm", &network]);
     }
     drop(knocking.stdin.take());
-    let opened = knocking.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&opened.stdout).trim(), "0");
+    assert_eq!(said.next().unwrap().unwrap(), "0");
+    knocking.wait().unwrap();
 }
 
 #[tokio::test]

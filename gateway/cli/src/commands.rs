@@ -43,7 +43,7 @@ pub(crate) struct Session {
     pub(crate) words: Words,
 }
 
-pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status> {
+pub(crate) async fn run(command: Command, version: &str, words: Words) -> anyhow::Result<Status> {
     let session = || Ok::<_, anyhow::Error>(Session { client: config::client(words)?, words });
     match command {
         Command::Login(arguments) => login::login(arguments, words).await,
@@ -92,7 +92,7 @@ pub(crate) async fn run(command: Command, words: Words) -> anyhow::Result<Status
         Command::SshKey(command) => ssh::ssh_key(command, &session()?).await,
         Command::Completion(arguments) => completion::completion(&arguments),
         Command::Version => {
-            output::data(concat!("berth ", env!("CARGO_PKG_VERSION")))?;
+            output::data(&format!("berth {version}"))?;
             Ok(Status::DONE)
         }
     }

@@ -14,8 +14,9 @@ use std::{
 
 use clap::Args;
 use gateway_api::{
-    Status as State,
+    Code, Status as State,
     client::{Client, ClientError, LogPart},
+    preparing::{PreparingState, PreparingStep},
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -142,6 +143,7 @@ async fn look(report: &mut Report) {
         Ok(me) => report.ok(Check::Token, words.you_are(me.name.as_str())),
         Err(error) => return report.fail_client(Check::Token, &error),
     }
+    look_at_preparing(&client, report).await;
     look_at_news(&client, report).await;
     look_at_websocket(&client, report).await;
 }
@@ -230,6 +232,27 @@ fn is_about_certificates(error: &ClientError) -> bool {
     false
 }
 
+/// Adds one line while something is being prepared or has failed. A gateway without this list is an older version, which
+/// the report says already.
+async fn look_at_preparing(client: &Client, report: &mut Report) {
+    let steps = match client.preparing().await {
+        Ok(steps) => steps,
+        Err(error) if error.code() == Some(Code::NotFound) => return,
+        Err(error) => return report.fail_client(Check::Preparing, &error),
+    };
+    tell_preparing(steps, report);
+}
+
+fn tell_preparing(mut steps: Vec<PreparingStep>, report: &mut Report) {
+    let words = report.words;
+    steps.retain(|step| step.state != PreparingState::Done);
+    if steps.iter().any(|step| step.state == PreparingState::Failed) {
+        report.warn(Check::Preparing, words.preparing(&steps), words.hint_preparing());
+    } else if !steps.is_empty() {
+        report.ok(Check::Preparing, words.preparing(&steps));
+    }
+}
+
 async fn look_at_news(client: &Client, report: &mut Report) {
     let words = report.words;
     let heard = timeout(NEWS_LIMIT, async { client.events().await?.begun().await.transpose() }).await;
@@ -264,6 +287,8 @@ async fn look_at_websocket(client: &Client, report: &mut Report) {
 
 #[cfg(test)]
 mod tests {
+    use gateway_api::preparing::PreparingWhat;
+
     use super::*;
     use crate::words::Language;
 
@@ -282,6 +307,15 @@ mod tests {
             let tools = std::path::Path::new("/var/lib/berth/tools");
             report.warn(Check::Tools, words.no_tools(tools), words.hint_tools(tools));
             report.fail(Check::Disk, words.free("512 MiB", 3), words.hint_disk());
+            for tools in [PreparingState::Working, PreparingState::Failed] {
+                let step = |what, state, seconds_left| PreparingStep { what, state, seconds_left };
+                let steps = vec![
+                    step(PreparingWhat::Base, PreparingState::Done, None),
+                    step(PreparingWhat::Tools, tools, None),
+                    step(PreparingWhat::Lab, PreparingState::Waiting, Some(480)),
+                ];
+                tell_preparing(steps, &mut report);
+            }
             text.push(report.text());
         }
         insta::assert_snapshot!(text.join("\n\n"));

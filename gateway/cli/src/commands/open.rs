@@ -138,7 +138,8 @@ async fn foretell(name: &str, app: AppName, session: &Session) -> anyhow::Result
         output::say(&words.nothing_listens(name, port.get()));
         return Ok(());
     }
-    let problem = found.problem.as_ref().map(|problem| words.app_problem(problem));
+    let preparing = found.preparing.as_ref().map(|step| words.app_preparing(step));
+    let problem = preparing.or_else(|| found.problem.as_ref().map(|problem| words.app_problem(problem)));
     match (found.state, problem) {
         (AppState::Absent, Some((what, hint))) => {
             let what = words.app_cannot_be_had(name, &app.to_string(), &what);

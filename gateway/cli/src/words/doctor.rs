@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use gateway_api::preparing::PreparingStep;
 use serde::Serialize;
 
 use super::{
@@ -22,6 +23,7 @@ pub(crate) enum Check {
     Version,
     Clock,
     Token,
+    Preparing,
     News,
     WebSocket,
     Data,
@@ -59,6 +61,7 @@ impl Words {
             Check::Version => self.pick("version", "版本"),
             Check::Clock => self.pick("clock", "时钟"),
             Check::Token => self.pick("sign-in", "登录"),
+            Check::Preparing => self.pick("preparation", "准备工作"),
             Check::News => self.pick("news", "实时消息"),
             Check::WebSocket => "WebSocket",
             Check::Data => self.pick("data directory", "数据目录"),
@@ -181,6 +184,19 @@ impl Words {
             English => format!("you are `{user}`"),
             Chinese => format!("当前用户为 `{user}`"),
         }
+    }
+
+    /// The steps that are not done, in one line.
+    pub(crate) fn preparing(self, steps: &[PreparingStep]) -> String {
+        let steps: Vec<_> = steps.iter().map(|step| self.0.preparing(step)).collect();
+        steps.join(self.pick("; ", "；"))
+    }
+
+    pub(crate) fn hint_preparing(self) -> &'static str {
+        self.pick(
+            "the next `make up` tries again; `logs/` is in the data directory",
+            "下次运行 `make up` 时会重试；`logs/` 在数据目录中",
+        )
     }
 
     pub(crate) fn news_arrives(self) -> &'static str {

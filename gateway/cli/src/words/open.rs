@@ -1,6 +1,6 @@
 //! What `open`, `port-forward` and `tensorboard` say.
 
-use gateway_api::{Action, Instance, app::AppProblem};
+use gateway_api::{Action, Instance, app::AppProblem, preparing::PreparingStep};
 
 use super::{
     Language::{Chinese, English},
@@ -136,6 +136,16 @@ impl Words {
             English => format!("`{app}` is not in `{name}` yet: one button on the page installs it"),
             Chinese => format!("`{name}` 中还没有 `{app}`：在页面中点一下即可安装"),
         }
+    }
+
+    /// Says when the tools are there that an app lacks, and what to do.
+    pub(crate) fn app_preparing(self, step: &PreparingStep) -> (String, String) {
+        let hint = if step.is_pending() {
+            self.pick("try again when it is ready", "请在就绪后重试")
+        } else {
+            self.pick("ask an admin, or use an image that has it", "请联系管理员，或使用自带该程序的镜像")
+        };
+        (self.0.preparing(step), hint.to_owned())
     }
 
     /// Why an app cannot be had, and what to do.
