@@ -5,6 +5,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { readAppHost } from '../util/path-builder'
 import { api, ApiError, dataOf, socketAddress } from './client'
 import { onDoubt } from './link'
+import { isPending, PREPARING_POLL_MS } from './preparing'
 import { streamMessage } from './socket'
 import type { App, CreateTensorboard, Instance } from './types'
 
@@ -28,8 +29,10 @@ export function appQuery(instance: string, app: AppName, folder?: string) {
     staleTime: 0,
     gcTime: 0,
     refetchOnWindowFocus: false,
-    refetchInterval: ({ state: { data } }) =>
-      data?.state === 'starting' || data?.state === 'installing' ? WATCH_MS : false,
+    refetchInterval: ({ state: { data } }) => {
+      if (data?.state === 'starting' || data?.state === 'installing') return WATCH_MS
+      return data?.preparing && isPending(data.preparing) ? PREPARING_POLL_MS : false
+    },
   })
 }
 

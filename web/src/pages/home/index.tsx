@@ -3,6 +3,7 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 
+import { PreparingBanner } from '../../app/preparing-banner'
 import { Trouble } from '../../app/trouble'
 import { instancesQuery } from '../../api/instances'
 import { jobsQuery } from '../../api/jobs'
@@ -37,6 +38,7 @@ export function HomePage() {
         <PageTitle tab={t('title')}>{t('hello', { name: me.name })}</PageTitle>
         <CreateButton />
       </Group>
+      <PreparingBanner of={['base', 'tools']} />
       {me.role === 'admin' && <SetupCard />}
       <NeedsMe me={me.name} />
       <FirstSteps />

@@ -8,6 +8,7 @@ import { useTranslation } from 'react-i18next'
 
 import { CodeField } from '../../app/code-field'
 import { type FileMode, FileModes } from '../../app/file-modes'
+import { PreparingBanner } from '../../app/preparing-banner'
 import { Trouble } from '../../app/trouble'
 import { Unsaved } from '../../app/unsaved'
 import { ApiError } from '../../api/client'
@@ -62,6 +63,7 @@ export function NewInstancePage() {
   return (
     <Stack>
       <PageTitle>{t('title')}</PageTitle>
+      <PreparingBanner of={['base', 'tools', 'lab', 'desktop']} />
       {source.error && <Trouble error={source.error} />}
       {waiting ? (
         <Skeleton className="after-a-moment" height={400} maw={720} />

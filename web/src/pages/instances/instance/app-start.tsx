@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next'
 
 import { Trouble } from '../../../app/trouble'
 import type { AppAct, AppName } from '../../../api/apps'
+import { isPending, preparingText } from '../../../api/preparing'
 import type { App } from '../../../api/types'
 import { IconAlert, IconCheck, IconDownload, IconLoader, IconPlay, IconStop } from '../../../ui/icons'
 import { LogView } from '../../../ui/log-view'
@@ -37,6 +38,7 @@ interface StandingProps {
 
 function Standing({ name, app, busy, act }: StandingProps) {
   const { t } = useTranslation('apps')
+  const { t: common } = useTranslation()
   const called = t(`app.${name}`)
   const button = (what: AppAct, text: string) => (
     <Group>
@@ -82,6 +84,14 @@ function Standing({ name, app, busy, act }: StandingProps) {
         </Stack>
       )
     case 'absent':
+      if (app.preparing && isPending(app.preparing)) {
+        return (
+          <Stack gap={0}>
+            <Head title={t('not_ready.title', { app: called })} text={preparingText(app.preparing, common)} />
+            <Text c="dimmed">{t('starting.text')}</Text>
+          </Stack>
+        )
+      }
       return <Problem title={t('absent.title', { app: called })} name={name} app={app} />
     case 'failed':
       return (
@@ -112,12 +122,13 @@ function Head({ title, text }: { title: string; text?: string }) {
   )
 }
 
-function Problem({ title, name, app: { problem } }: { title: string; name: AppName; app: App }) {
+function Problem({ title, name, app: { problem, preparing } }: { title: string; name: AppName; app: App }) {
   const { t } = useTranslation('apps')
+  const { t: common } = useTranslation()
   // Codes that a newer instance knows come with words of their own.
   const say = (part: 'why' | 'hint', own: string) =>
     t([`problem.${problem?.code}_${name}.${part}`, `problem.${problem?.code}.${part}`], { defaultValue: own })
-  const why = problem && say('why', problem.message)
+  const why = preparing ? preparingText(preparing, common) : problem && say('why', problem.message)
   const hint = problem && say('hint', problem.hint)
   return (
     <Alert role="alert" color="red" variant="outline" icon={<IconAlert />} title={title}>

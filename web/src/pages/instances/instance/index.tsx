@@ -5,6 +5,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
+import { PreparingBanner } from '../../../app/preparing-banner'
 import { Trouble } from '../../../app/trouble'
 import { instanceQuery } from '../../../api/instances'
 import { jobQuery } from '../../../api/jobs'
@@ -76,6 +77,7 @@ export function InstancePage({ name, tab, terminal, folder }: Props) {
       </Group>
       {instance?.job && <TaskOf job={instance.job} />}
       {instance && <RunningSaves instance={instance} />}
+      <PreparingBanner of={['base', 'tools']} />
       {error && <Trouble error={error} onRetry={() => void refetch()} />}
       {isPending && <Skeleton className="after-a-moment" height={240} />}
       {instance && (
