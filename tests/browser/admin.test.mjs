@@ -3,7 +3,18 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { addPerson, APP_LIMIT_MS, ask, asProgram, inBrowser, signIn, site } from './browser.mjs'
+import {
+  addPerson,
+  APP_LIMIT_MS,
+  ask,
+  asProgram,
+  counts,
+  eventually,
+  inBrowser,
+  signIn,
+  signOut,
+  site,
+} from './browser.mjs'
 
 const SMALL = { cpus: 0.1, memory_bytes: 2 ** 27 }
 const OWN_PASSWORD = 'four unrelated words here'
@@ -13,8 +24,7 @@ test('whoever has just got a password of their own is led through the set-up', a
     await signIn(page)
     await page.getByRole('heading', { name: 'Hello, admin' }).waitFor()
     const { password } = await ask(page, 'POST', '/users', { name: 'helga', role: 'admin' })
-    await page.getByRole('button', { name: 'Account of admin' }).click()
-    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await signOut(page)
 
     await signIn(page, { user: 'helga', password })
     const choosing = page.getByRole('dialog', { name: 'Choose a password of your own' })
@@ -33,6 +43,8 @@ test('whoever has just got a password of their own is led through the set-up', a
     // It does not come back by itself.
     await page.reload()
     await page.getByRole('heading', { name: 'Hello, helga' }).waitFor()
+    // The page knows the site by now.
+    await page.getByRole('banner').getByText('Vision Lab').waitFor()
     assert.equal(await page.getByText('Set up this site').count(), 0)
     await shoot('2-finished')
   })
@@ -48,17 +60,15 @@ test('what waits says where it stands and leaves the queue; what started says ho
     await page.goto(`${site.url}/instances/last`)
     await page.getByText('Place 2 of 2 in the queue').first().waitFor()
     const steps = page.getByRole('list', { name: 'Start', exact: true }).getByRole('listitem')
-    assert.equal(await steps.count(), 5)
-    const now = await page.locator('[aria-current=step]').textContent()
-    assert.match(now, /^Find room.*quota/)
+    await counts(steps, 5)
+    await page.locator('[aria-current=step]').filter({ hasText: /^Find room.*quota/ }).waitFor()
     await shoot('1-waits')
 
     await page.goto(`${site.url}/instances/runs`)
     const state = page.locator('[aria-live=polite]').first()
     await state.getByText('Running', { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
     await page.getByRole('tab', { name: 'Events' }).click()
-    await steps.first().waitFor()
-    assert.equal(await steps.count(), 5)
+    await counts(steps, 5)
     for (const step of ['Find room', 'Start the container']) {
       await steps.filter({ hasText: step }).getByText(/· \d/).waitFor()
     }
@@ -101,7 +111,8 @@ test('what others hold is taken back', async () => {
     await shoot('1-limit')
     await limit.getByRole('button', { name: 'Save' }).click()
     await limit.waitFor({ state: 'detached' })
-    assert.equal((await ask(page, 'GET', `/jobs/${id}`)).time_limit_seconds, 7200)
+    const timeLimit = async () => (await ask(page, 'GET', `/jobs/${id}`)).time_limit_seconds
+    await eventually(timeLimit, 7200, { what: 'the time limit in seconds' })
 
     const confirm = async (title, button) => {
       const dialog = page.getByRole('dialog', { name: title })

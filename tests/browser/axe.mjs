@@ -1,4 +1,4 @@
-// What axe finds on a page, or in a part of it.
+// What axe finds on a page, or in a part of it, once nothing moves there.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -17,5 +17,14 @@ export async function mistakes(page, within) {
       )
     },
     [RULES, within],
+  )
+}
+
+/** Waits until nothing on the page moves, except what moves forever. */
+export function still(page) {
+  return page.waitForFunction(() =>
+    document
+      .getAnimations()
+      .every(({ effect, playState }) => playState !== 'running' || effect?.getComputedTiming().endTime === Infinity),
   )
 }

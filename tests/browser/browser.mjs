@@ -1,21 +1,33 @@
 // A browser and its pages, for the walks beside this file.
 //
-// Debian's own Chromium, so that nothing is downloaded. A page that logs an error or throws fails the walk.
+// Debian's own Chromium, so that nothing is downloaded. A page that logs an error or throws fails the walk. A failed walk
+// leaves screenshots, a trace, console messages and failed requests in the folder FAILURES.
 
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 
 import { chromium } from 'playwright-core'
 
-/** Far longer than anything takes, for a machine that is busy with other tests. */
-const LIMIT_MS = 30_000
+/** Far longer than anything takes, on a machine that is busy with other tests and builds. */
+const LIMIT_MS = 120_000
 
 /** The same for an app that starts, in an instance that shares the machine with all other tests. */
-export const APP_LIMIT_MS = 120_000
+export const APP_LIMIT_MS = 300_000
+
+/** Ends a walk that hangs while there is still time to keep what its pages show. */
+const WALK_LIMIT_MS = Number(needed('WALK_LIMIT_SECONDS')) * 1000
+
+/** How often a condition that no page can wait for is checked. */
+const PAUSE_MS = 50
+
+// `localhost` has two addresses. By default Node gives up on the first one after 250 ms, which a busy machine exceeds.
+setDefaultAutoSelectFamilyAttemptTimeout(LIMIT_MS)
 
 const CHROMIUM = {
+  timeout: APP_LIMIT_MS,
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
   args: [
     '--no-sandbox',
@@ -38,7 +50,9 @@ if (site.url.startsWith('https:')) {
 }
 
 const screenshots = needed('SCREENSHOTS')
+const failures = needed('FAILURES')
 mkdirSync(screenshots, { recursive: true })
+mkdirSync(failures, { recursive: true })
 
 function needed(name) {
   const value = process.env[name]
@@ -51,37 +65,87 @@ function needed(name) {
  *
  * @param {string} name names the screenshots
  * @param {import('playwright-core').BrowserContextOptions & { gatewayGoes?: boolean, sessionEnds?: boolean, refusals?: boolean }} options
- *   with `gatewayGoes` it is no error of the page that the gateway cannot be reached, with `sessionEnds` none that it
- *   is refused, with `refusals` none that the gateway refuses a request that is in vain
+ *   with `gatewayGoes` it is no error of the page that the gateway or its cluster cannot be reached, with `sessionEnds`
+ *   none that it is refused, with `refusals` none that the gateway refuses a request that is in vain
  * @param {(page: import('playwright-core').Page, shoot: (step: string) => Promise<void>) => Promise<void>} walk
  */
 export async function inBrowser(name, { gatewayGoes = false, sessionEnds = false, refusals = false, ...options }, walk) {
-  // Debian's Chromium as it comes: it keeps nothing for framed pages of another site.
-  const profile = mkdtempSync(join(tmpdir(), 'berth-browser-'))
-  const context = await chromium.launchPersistentContext(profile, {
+  // With a profile, as users have one: Debian's Chromium keeps nothing for framed pages of another site. An empty name
+  // makes a temporary one.
+  const context = await chromium.launchPersistentContext('', {
     ...CHROMIUM,
     viewport: { width: 1280, height: 800 },
     ...options,
   })
+  context.setDefaultTimeout(LIMIT_MS)
+  const recorded = record(context)
   try {
+    // A film too would take CPU time from what is tested; every step has a snapshot of its page.
+    await context.tracing.start({ snapshots: true, sources: true })
     const page = await context.newPage()
-    page.setDefaultTimeout(LIMIT_MS)
     const errors = watch(page, { gatewayGoes, sessionEnds, refusals })
     const shoot = async (step) => {
       await page.screenshot({ path: join(screenshots, `${name}-${step}.png`) })
     }
-    try {
-      await walk(page, shoot)
-    } catch (error) {
-      await shoot('failed')
-      if (errors.length > 0) error.message += `\nthe page said:\n${errors.join('\n')}`
-      throw error
-    }
+    await beforeDeadline(walk(page, shoot)).catch((error) => {
+      if (errors.length === 0) throw error
+      throw new Error(`${error.message}\nthe page said:\n${errors.join('\n')}`, { cause: error })
+    })
     assert.deepEqual(errors, [], 'the page has errors')
+  } catch (error) {
+    await keep(name, context, recorded)
+    throw error
   } finally {
     await context.close()
-    rmSync(profile, { recursive: true, force: true })
   }
+}
+
+/** Fails a walk that hangs. */
+async function beforeDeadline(walk) {
+  let deadline
+  const hung = new Promise((_, reject) => {
+    deadline = setTimeout(() => reject(new Error('the walk hangs')), WALK_LIMIT_MS - performance.now())
+  })
+  try {
+    await Promise.race([walk, hung])
+  } finally {
+    clearTimeout(deadline)
+  }
+}
+
+/** Records the console messages and failed requests of all pages, with the times that the gateway's log has too. */
+function record(context) {
+  const messages = []
+  const requests = []
+  const note = (list, line) => list.push(`${new Date().toISOString()} ${line}\n`)
+  context.on('console', (message) => {
+    const { url, lineNumber } = message.location()
+    note(messages, `${message.type()}: ${message.text()} (${url}:${lineNumber}), on ${message.page()?.url()}`)
+  })
+  context.on('weberror', (error) => {
+    note(messages, `${error.error().stack ?? error.error()}, on ${error.page()?.url()}`)
+  })
+  context.on('requestfailed', (request) => {
+    note(requests, `${request.method()} ${request.url()}: ${request.failure()?.errorText}`)
+  })
+  context.on('response', (response) => {
+    if (response.status() >= 400) note(requests, `${response.request().method()} ${response.url()}: ${response.status()}`)
+  })
+  return { messages, requests }
+}
+
+/** Keeps what explains a failure. What cannot be kept is reported and hides nothing. */
+async function keep(name, context, { messages, requests }) {
+  const path = (what) => join(failures, `${name}-${what}`)
+  const pages = context.pages().filter((page) => page.url() !== 'about:blank')
+  const urls = pages.map((page, index) => `page ${index + 1}: ${page.url()}\n`)
+  writeFileSync(path('pages.txt'), urls.join(''))
+  writeFileSync(path('console.txt'), messages.join(''))
+  writeFileSync(path('requests.txt'), requests.join(''))
+  const shots = pages.map((page, index) => page.screenshot({ path: path(`page-${index + 1}.png`) }))
+  const kept = await Promise.allSettled(shots)
+  kept.push(...(await Promise.allSettled([context.tracing.stop({ path: path('trace.zip') })])))
+  for (const { reason } of kept) if (reason) console.error(`cannot keep all of a failed walk: ${reason}`)
 }
 
 /** Whether something comes from the console, and not from a page of an instance. */
@@ -89,7 +153,8 @@ function isOurs(url) {
   return url === '' || url.startsWith(site.url)
 }
 
-const UNREACHABLE = /net::ERR_(FAILED|CONNECTION|SOCKET|EMPTY|INCOMPLETE|INTERNET_DISCONNECTED)|WebSocket connection to/
+const UNREACHABLE =
+  /net::ERR_(FAILED|CONNECTION|CONTENT_LENGTH|SOCKET|EMPTY|INCOMPLETE|INTERNET_DISCONNECTED)|WebSocket connection to|status of 503/
 
 function watch(page, { gatewayGoes, sessionEnds, refusals }) {
   const errors = []
@@ -121,6 +186,13 @@ export async function signIn(page, { user = site.user, password = site.password,
   const button = page.getByRole('button', { name: /^(Sign in|登录)$/ })
   await button.click()
   await button.waitFor({ state: 'hidden' })
+}
+
+/** Signs out, and waits for the sign-in page. */
+export async function signOut(page, user = site.user) {
+  await page.getByRole('button', { name: `Account of ${user}` }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
 }
 
 /** Asks the API as whoever is signed in on the page. */
@@ -171,7 +243,10 @@ export async function isSameDocument(page) {
 
 /** Tells whoever runs the walk. */
 export function signal(name, text = '') {
-  writeFileSync(join(needed('SIGNALS'), name), text)
+  const path = join(needed('SIGNALS'), name)
+  // Whoever sees the file sees all of it.
+  writeFileSync(`${path}.new`, text)
+  renameSync(`${path}.new`, path)
 }
 
 /** What whoever runs the walk has said beforehand. */
@@ -182,11 +257,31 @@ export function told(name) {
 /** Waits until whoever runs the walk has told it. */
 export async function signalled(name) {
   const path = join(needed('SIGNALS'), name)
-  const until = Date.now() + LIMIT_MS
-  while (!existsSync(path)) {
-    assert(Date.now() < until, `nobody said ${name}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+  await eventually(() => existsSync(path), true, { what: `nobody said ${name}`, limit: APP_LIMIT_MS })
+}
+
+/** Asks `look` until it answers `wanted`. */
+export async function eventually(look, wanted, { what, limit = LIMIT_MS } = {}) {
+  const until = performance.now() + limit
+  for (;;) {
+    const is = await look()
+    if (isDeepStrictEqual(is, wanted)) return
+    if (performance.now() > until) {
+      throw new assert.AssertionError({ message: what, actual: is, expected: wanted, operator: 'eventually' })
+    }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
   }
+}
+
+/** Waits until so many elements are there. */
+export function counts(locator, wanted) {
+  return eventually(() => locator.count(), wanted, { what: `not ${wanted} of ${locator}` })
+}
+
+/** Waits until the page does not scroll sideways. */
+export function fits(page) {
+  const tooWide = () => Math.max(0, document.documentElement.scrollWidth - window.innerWidth)
+  return eventually(() => page.evaluate(tooWide), 0, { what: 'the page scrolls sideways' })
 }
 
 /** Waits until the terminal shows a line, or with `within` a line that holds the text. */

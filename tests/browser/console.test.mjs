@@ -3,11 +3,20 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { inBrowser, signIn, site, stopInstance, terminalShows } from './browser.mjs'
+import {
+  APP_LIMIT_MS,
+  inBrowser,
+  isSameDocument,
+  markDocument,
+  signIn,
+  site,
+  stopInstance,
+  terminalShows,
+} from './browser.mjs'
 
 /** The state beside the heading of an instance's page. */
 async function becomes(page, state) {
-  await page.locator('[aria-live=polite]').getByText(state, { exact: true }).waitFor()
+  await page.locator('[aria-live=polite]').getByText(state, { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
 }
 
 test('an instance from its making to its end', async () => {
@@ -30,9 +39,7 @@ test('an instance from its making to its end', async () => {
 
     // Nobody reloads the page: what changes is told to it.
     await page.getByRole('heading', { name: 'web_1' }).waitFor()
-    await page.evaluate(() => {
-      globalThis.sameDocument = true
-    })
+    await markDocument(page)
     await becomes(page, 'Running')
     await shoot('4-running')
 
@@ -41,7 +48,7 @@ test('an instance from its making to its end', async () => {
     await page.keyboard.type('echo $((6*7))\n')
     await terminalShows(page, '42')
     await shoot('5-terminal')
-    assert.equal(await page.evaluate(() => globalThis.sameDocument), true, 'the page was reloaded')
+    await isSameDocument(page)
 
     await page.reload()
     await page.getByText('Connected', { exact: true }).waitFor()
@@ -51,7 +58,7 @@ test('an instance from its making to its end', async () => {
     await shoot('6-terminal-after-reload')
 
     await page.getByRole('button', { name: 'New terminal', exact: true }).click()
-    await page.getByRole('button', { name: 't2', exact: true }).waitFor()
+    await page.getByRole('button', { name: 't2', exact: true }).and(page.locator('[aria-current=true]')).waitFor()
     await page.getByText('Connected', { exact: true }).waitFor()
     await page.keyboard.type('echo second-$((6*7))\n')
     await terminalShows(page, 'second-42')
@@ -87,7 +94,7 @@ test('the sign-in page speaks Chinese to whoever reads Chinese', async () => {
     await page.goto(site.url)
     await page.getByRole('heading', { name: '登录 Berth' }).waitFor()
     await page.getByRole('button', { name: '登录', exact: true }).waitFor()
-    assert.equal(await page.locator('html').getAttribute('lang'), 'zh-CN')
+    await page.locator('html[lang=zh-CN]').waitFor()
     await shoot('1-sign-in')
     // And back again, by the switch.
     await page.getByText('EN', { exact: true }).click()

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { APP_LIMIT_MS, inBrowser, signal, signIn, site } from './browser.mjs'
+import { APP_LIMIT_MS, inBrowser, signal, signalled, signIn, site } from './browser.mjs'
 
 /** What the screen shows; two texts that differ are two pictures. */
 function picture(page) {
@@ -19,7 +19,7 @@ test('the mouse moves on the desktop', async () => {
     // The desktop takes the size of the window before anything is measured on it.
     await page.waitForFunction(() => {
       const canvas = document.querySelector('canvas')
-      return canvas.width === canvas.clientWidth && canvas.width !== 1440
+      return canvas !== null && canvas.width === canvas.clientWidth && canvas.width !== 1440
     })
     // Then it is painted: a screen without a desktop on it is black, but for the pointer.
     await page.waitForFunction(
@@ -56,5 +56,7 @@ test('the mouse moves on the desktop', async () => {
     await screen.hover({ position: { x, y } })
     assert.equal(await page.getByText('Connected', { exact: true }).count(), 1)
     signal('pointer', `${x} ${y}`)
+    // The browser sends a movement a moment later, so it stays until the screen has it.
+    await signalled('pointer-is-there')
   })
 })

@@ -1,21 +1,18 @@
 // The cluster page of a machine with eight GPUs: a cell for each, who has it, and the largest free block.
 
-import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { inBrowser, signIn, site } from './browser.mjs'
+import { counts, eventually, fits, inBrowser, signIn, site } from './browser.mjs'
 
 test('every GPU has a cell that says who has it', async () => {
   await inBrowser('gpus', { locale: 'en-GB' }, async (page, shoot) => {
     await signIn(page)
     await page.goto(`${site.url}/cluster`)
     const cells = page.getByRole('button', { name: /^GPU \d/ })
-    await cells.first().waitFor()
-    assert.equal(await cells.count(), 8)
+    await counts(cells, 8)
     const taken = page.getByRole('button', { name: /RTX 3090.*admin/ })
-    await taken.first().waitFor()
-    assert.equal(await taken.count(), 2)
-    assert.equal(await page.getByRole('button', { name: /free/ }).count(), 6)
+    await counts(taken, 2)
+    await counts(page.getByRole('button', { name: /free/ }), 6)
     await shoot('1-cluster')
     // By keyboard: all that is known of a card.
     await taken.first().focus()
@@ -27,9 +24,8 @@ test('every GPU has a cell that says who has it', async () => {
 
     await page.setViewportSize({ width: 375, height: 740 })
     await page.goto(`${site.url}/cluster`)
-    await cells.first().waitFor()
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
-    assert(wide <= 0, `${wide} pixels too wide`)
+    await counts(cells, 8)
+    await fits(page)
     await shoot('3-phone')
 
     // The quota of a model, and one for a while.
@@ -50,7 +46,8 @@ test('every GPU has a cell that says who has it', async () => {
     await quota.waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Quota of default' }).click()
     await quota.getByText('Raised for a while, until').waitFor()
-    assert.equal(await quota.getByLabel('GPUs: NVIDIA GeForce RTX 3090').inputValue(), '2')
+    const limit = quota.getByLabel('GPUs: NVIDIA GeForce RTX 3090')
+    await eventually(() => limit.inputValue(), '2', { what: 'the quota of RTX 3090' })
     await shoot('5-raised')
   })
 })

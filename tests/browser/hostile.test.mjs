@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { APP_LIMIT_MS, ask, asProgram, inBrowser, signIn, site, told } from './browser.mjs'
+import { APP_LIMIT_MS, ask, asProgram, eventually, inBrowser, signIn, site, told } from './browser.mjs'
 
 /** The one who means harm, with an instance `web` as the admin has one. */
 const mallory = { user: 'mallory', password: told('mallory') }
@@ -117,12 +117,13 @@ test('a page that means harm reaches nothing but itself', async () => {
       workerElsewhere: 'refused: SecurityError',
       window: 'refused: SecurityError',
     })
-    const frames = theirs.frames().filter((frame) => frame !== theirs.mainFrame())
+    const framesOf = (page) => page.frames().filter((frame) => frame !== page.mainFrame())
+    await eventually(() => framesOf(theirs).length, 3, { what: 'the number of frames' })
+    const frames = framesOf(theirs)
     for (const frame of frames) {
       // The browser's own page: what it was sent may not be shown in a frame of this one.
       assert.match(frame.url(), /^chrome-error:/, 'it is shown in a frame')
     }
-    assert.equal(frames.length, 3)
 
     // Nothing has happened: not in the app, not to the instance, not to who is signed in.
     const seen = await own.evaluate(async () => (await fetch('/seen')).json())

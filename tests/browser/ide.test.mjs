@@ -15,12 +15,15 @@ test('a file is edited in VS Code', async () => {
     await ide.locator('.monaco-editor .view-line').getByText('first').click()
     await page.keyboard.press('Control+A')
     await page.keyboard.type('written in the browser\n')
+    await ide.locator('.monaco-editor .view-line').getByText('written in the browser').waitFor()
     await page.keyboard.press('Control+S')
     await ide.locator('.tab.active:not(.dirty)').getByText('notes.txt').waitFor()
     await shoot('1-saved')
 
     await page.keyboard.press('Control+Backquote')
     await ide.locator('.terminal.xterm .xterm-screen').click({ timeout: APP_LIMIT_MS })
+    // The tab says that it is saved a moment before the file is.
+    await page.keyboard.type('until grep -q browser /userhome/memo/notes.txt; do sleep 0.1; done; ')
     await page.keyboard.type('echo $((6*7)) > /userhome/memo/from-terminal\n')
     await ide.getByRole('treeitem', { name: 'from-terminal' }).waitFor({ timeout: APP_LIMIT_MS })
     await shoot('2-terminal')

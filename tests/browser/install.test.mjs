@@ -5,7 +5,7 @@ import test from 'node:test'
 import { framed, inBrowser, signIn, site } from './browser.mjs'
 
 /** What pip needs, on a machine that is busy with other tests and far from the index. */
-const INSTALL_LIMIT_MS = 300_000
+const INSTALL_LIMIT_MS = 900_000
 
 test('JupyterLab is installed by one button', async () => {
   await inBrowser('install', { locale: 'en-GB' }, async (page, shoot) => {
@@ -15,7 +15,9 @@ test('JupyterLab is installed by one button', async () => {
     await shoot('1-not-in-image')
     await page.getByRole('button', { name: 'Install JupyterLab', exact: true }).click()
     await page.getByRole('heading', { name: 'JupyterLab is being installed' }).waitFor()
-    await page.getByRole('region', { name: 'What JupyterLab wrote' }).getByText(/Collecting jupyterlab/).waitFor({ timeout: INSTALL_LIMIT_MS })
+    // Lines of its parts begin in the same way.
+    const written = page.getByRole('region', { name: 'What JupyterLab wrote' })
+    await written.getByText(/Collecting jupyterlab/).first().waitFor({ timeout: INSTALL_LIMIT_MS })
     await shoot('2-installing')
     // It opens by itself.
     await page.locator('iframe[title="JupyterLab of bare"]').waitFor({ timeout: INSTALL_LIMIT_MS })

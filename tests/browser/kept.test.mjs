@@ -2,7 +2,7 @@
 
 import test from 'node:test'
 
-import { inBrowser, markDocument, isSameDocument, signIn, site } from './browser.mjs'
+import { APP_LIMIT_MS, inBrowser, isSameDocument, markDocument, signIn, site } from './browser.mjs'
 
 test('a failed job shows its last lines, and its task is opened from there', async () => {
   await inBrowser('kept', { locale: 'en-GB' }, async (page, shoot) => {
@@ -21,7 +21,7 @@ test('a failed job shows its last lines, and its task is opened from there', asy
     await shoot('2-gpus')
     await asking.getByRole('button', { name: 'Start', exact: true }).click()
     await asking.waitFor({ state: 'detached' })
-    await row.getByText('Running', { exact: true }).waitFor()
+    await row.getByText('Running', { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
     await shoot('3-opened')
 
     await row.getByRole('link').first().click()

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { APP_LIMIT_MS, framed, inBrowser, runCell, signIn, site } from './browser.mjs'
+import { APP_LIMIT_MS, eventually, framed, inBrowser, runCell, signIn, site } from './browser.mjs'
 
 test('a cell runs in JupyterLab', async () => {
   await inBrowser('lab', { locale: 'en-GB' }, async (page, shoot) => {
@@ -46,14 +46,13 @@ test('a cell runs in JupyterLab', async () => {
     await page.getByRole('heading', { name: 'Specification' }).waitFor()
     await page.getByRole('tab', { name: 'Lab', exact: true }).click()
     await output.waitFor()
-    const { width } = await lab.locator('.jp-Notebook').boundingBox()
-    assert(width > 500, `the notebook is ${width} pixels wide`)
+    const isWide = async () => ((await lab.locator('.jp-Notebook').boundingBox())?.width ?? 0) > 500
+    await eventually(isWide, true, { what: 'the notebook has no room' })
     assert.equal(await document.evaluate(() => globalThis.sameDocument), true, 'the frame was reloaded')
 
     // And in a tab of its own, where nothing of the console is around it.
-    const opening = page.context().waitForEvent('page')
-    await page.getByRole('link', { name: 'Open in a new tab' }).click()
-    const own = await opening
+    const link = page.getByRole('link', { name: 'Open in a new tab' })
+    const [own] = await Promise.all([page.context().waitForEvent('page'), link.click()])
     await own.waitForURL(/^http:\/\/lab--notes--admin\./, { timeout: APP_LIMIT_MS })
     await own.locator('#jp-top-panel').waitFor({ timeout: APP_LIMIT_MS })
     assert(!own.url().includes('ticket'), `the address still signs in: ${own.url()}`)
@@ -94,9 +93,8 @@ test('a browser that keeps nothing for framed pages is led to a tab of its own',
       const lab = page.frameLocator('iframe')
       await lab.getByText(sentence, { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
       await shoot('1-sentence')
-      const opening = page.context().waitForEvent('page')
-      await lab.getByRole('link', { name: button }).click()
-      const own = await opening
+      const link = lab.getByRole('link', { name: button })
+      const [own] = await Promise.all([page.context().waitForEvent('page'), link.click()])
       // A workspace of its own: this one shows what was open before.
       await own.locator('#jp-top-panel').waitFor({ timeout: APP_LIMIT_MS })
       await own.goto(new URL(`/lab/workspaces/${locale}`, own.url()).href)

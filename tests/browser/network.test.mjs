@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 
-import { ask, inBrowser, signIn, site } from './browser.mjs'
+import { APP_LIMIT_MS, ask, inBrowser, signIn, site } from './browser.mjs'
 
 test('a slow network makes it slow and nothing else', async () => {
   await inBrowser('slow', { locale: 'en-GB' }, async (page, shoot) => {
@@ -18,9 +18,10 @@ test('a slow network makes it slow and nothing else', async () => {
     await page.getByRole('link', { name: 'Create instance' }).first().click()
     await page.getByLabel('Name', { exact: false }).first().fill('slow_1')
     const create = page.getByRole('button', { name: 'Create', exact: true })
+    const button = await create.elementHandle()
     await create.click()
-    // As somebody does who thinks that nothing happens; a button that is busy takes no clicks.
-    await create.click({ force: true, noWaitAfter: true }).catch(() => {})
+    // As somebody does who thinks that nothing happens; a button that is busy takes no clicks. It may be gone already.
+    await button.click({ force: true }).catch(() => {})
     await shoot('1-sent')
     await page.getByRole('heading', { name: 'slow_1' }).waitFor()
     await shoot('2-there')
@@ -35,6 +36,8 @@ test('dialogs work by keyboard', async () => {
     await page.goto(`${site.url}/instances`)
     const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'slow_1' }) })
     const remove = row.getByRole('button', { name: 'Delete' })
+    // What is offered depends on its state.
+    await row.getByText('Running', { exact: true }).waitFor({ timeout: APP_LIMIT_MS })
     await remove.focus()
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog', { name: 'Delete slow_1?' })
@@ -54,6 +57,7 @@ test('dialogs work by keyboard', async () => {
 
     await page.keyboard.press('Control+k')
     await page.getByPlaceholder('Go to a page, an instance, a command…').fill('slow_1')
+    await page.locator('[data-action]').filter({ hasText: 'slow_1' }).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'slow_1' }).waitFor()
     await page.goto(`${site.url}/instances`)
@@ -61,8 +65,10 @@ test('dialogs work by keyboard', async () => {
     await page.keyboard.press('Enter')
     await focused('Cancel')
     // One that runs can be saved first: that is offered on the way.
-    const offered = await dialog.getByRole('button', { name: 'Save an image first' }).count()
-    for (let step = 0; step <= offered; step += 1) await page.keyboard.press('Tab')
+    await dialog.getByRole('button', { name: 'Save an image first' }).waitFor()
+    await page.keyboard.press('Tab')
+    await focused('Save an image first')
+    await page.keyboard.press('Tab')
     await focused('Delete')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'No instances yet' }).waitFor()

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 
-import { mistakes } from './axe.mjs'
-import { ask, inBrowser, signIn, site } from './browser.mjs'
+import { mistakes, still } from './axe.mjs'
+import { ask, fits, inBrowser, signIn, site } from './browser.mjs'
 
 /** The instance and the job that whoever runs this has made. */
 const INSTANCE = '/instances/look'
@@ -90,9 +90,10 @@ async function look(page, path) {
   await page.goto(`${site.url}${path}`)
   await page.locator('h1').waitFor()
   await page.locator('.after-a-moment').first().waitFor({ state: 'detached' })
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+  // What is still on its way in is pale.
+  await still(page)
   const found = await mistakes(page)
-  if (wide > 0) found.push(`${wide} pixels too wide`)
+  await fits(page).catch((error) => found.push(`${error.actual} pixels too wide`))
   return found.map((problem) => `${path}: ${problem}`)
 }
 
@@ -151,8 +152,7 @@ for (const [language, scheme] of [
       const problems = []
       const lookAt = async (name) => {
         await page.getByRole('dialog').waitFor()
-        // A dialog that is still on its way in is pale.
-        await page.waitForFunction(() => document.getAnimations().length === 0)
+        await still(page)
         problems.push(...(await mistakes(page, '[role=dialog]')).map((problem) => `${name}: ${problem}`))
         await shoot(name)
       }
@@ -177,6 +177,8 @@ for (const [language, scheme] of [
       await ask(page, 'PUT', '/rules', { english: rules, chinese: rules })
       await page.getByRole('dialog').getByText(rules).waitFor()
       await lookAt('rules')
+      // Nothing of this page may ask for anything any more.
+      await page.goto('about:blank')
       await page.context().clearCookies()
       await signIn(page, { user: `first-${scheme}`, password })
       await page.getByRole('dialog').getByRole('textbox').first().waitFor()

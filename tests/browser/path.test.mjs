@@ -42,10 +42,13 @@ test('a file is edited in VS Code below a path', async () => {
     await page.locator('.monaco-editor .view-line').getByText('first').click()
     await page.keyboard.press('Control+A')
     await page.keyboard.type('written below a path\n')
+    await page.locator('.monaco-editor .view-line').getByText('written below a path').waitFor()
     await page.keyboard.press('Control+S')
     await page.locator('.tab.active:not(.dirty)').getByText('notes.txt').waitFor()
     await page.keyboard.press('Control+Backquote')
     await page.locator('.terminal.xterm .xterm-screen').click({ timeout: APP_LIMIT_MS })
+    // The tab says that it is saved a moment before the file is.
+    await page.keyboard.type('until grep -q path /userhome/notes.txt; do sleep 0.1; done; ')
     await page.keyboard.type('echo $((6*7)) > /userhome/from-terminal\n')
     await page.getByRole('treeitem', { name: 'from-terminal' }).waitFor({ timeout: APP_LIMIT_MS })
     await shoot('1-saved')

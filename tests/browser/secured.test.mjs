@@ -41,9 +41,8 @@ test('a terminal, a page with a WebSocket and JupyterLab by TLS', async () => {
     await number.fill('70000')
     await page.getByText('Enter a number from 1 to 65535.').waitFor()
     await number.fill('9000')
-    const opening = page.context().waitForEvent('page')
-    await page.getByRole('link', { name: 'Open in a new tab' }).click()
-    const tab = await opening
+    const link = page.getByRole('link', { name: 'Open in a new tab' })
+    const [tab] = await Promise.all([page.context().waitForEvent('page'), link.click()])
     await tab.waitForURL(/^https:\/\/9000--web--admin\.apps\.example\.org:\d+\/$/)
     await tab.getByText('"who": "admin"', { exact: false }).waitFor()
     await tab.close()

@@ -27,6 +27,7 @@ test('a shell is the same after the gateway was killed', async () => {
     await markDocument(page)
     signal('kill-the-gateway')
     await page.getByText('Connection lost, trying again').waitFor()
+    signal('saw-it-lost')
     await signalled('gateway-is-back')
     await page.getByText('Connected', { exact: true }).waitFor()
     await terminalShows(page, 'before-42')
@@ -46,7 +47,7 @@ async function quietWay() {
   const { port } = new URL(site.url)
   const open = new Set()
   const server = createServer((near) => {
-    const far = connect(Number(port), 'localhost')
+    const far = connect(Number(port), '127.0.0.1')
     for (const end of [near, far]) end.on('error', () => undefined)
     near.pipe(far)
     far.pipe(near)
@@ -128,15 +129,11 @@ test('a terminal takes Chinese, pasted text, another size and Ctrl-C', async () 
     await page.keyboard.press('Control+C')
 
     await page.keyboard.type('clear; stty size\n')
-    const size = () =>
-      page.evaluate(() => {
-        const rows = [...document.querySelectorAll('.xterm-rows > div')].map((row) => row.textContent.trim())
-        return rows.find((row) => /^\d+ \d+$/.test(row))
-      })
-    await page.waitForFunction(() =>
-      [...document.querySelectorAll('.xterm-rows > div')].some((row) => /^\d+ \d+$/.test(row.textContent.trim())),
-    )
-    const before = await size()
+    const size = await page.waitForFunction(() => {
+      const rows = [...document.querySelectorAll('.xterm-rows > div')].map((row) => row.textContent.trim())
+      return rows.find((row) => /^\d+ \d+$/.test(row))
+    })
+    const before = await size.jsonValue()
     await page.setViewportSize({ width: 1000, height: 600 })
     await page.keyboard.type('clear; until [ "$(stty size)" != "' + before + '" ]; do sleep 0.1; done; echo another size\n')
     await terminalShows(page, 'another size')
@@ -156,7 +153,9 @@ test('a terminal takes Chinese, pasted text, another size and Ctrl-C', async () 
     await naming.getByText('Use lower-case letters, digits and hyphens, at most 32 of them.').waitFor()
     await naming.getByLabel('Name', { exact: true }).fill('night-shift')
     await naming.getByRole('button', { name: 'Open', exact: true }).click()
-    await page.getByRole('group', { name: 'Terminals' }).getByRole('button', { name: 'night-shift', exact: true }).waitFor()
+    const named = page.getByRole('group', { name: 'Terminals' }).getByRole('button', { name: 'night-shift', exact: true })
+    await named.and(page.locator('[aria-current=true]')).waitFor()
+    await naming.waitFor({ state: 'detached' })
     await page.getByText('Connected', { exact: true }).waitFor()
     await page.keyboard.type('echo named-$((6*7))\n')
     await terminalShows(page, 'named-42')

@@ -6,7 +6,7 @@ import test from 'node:test'
 
 import { addPerson, inBrowser, signal, signalled, signIn, site, terminalShows, told } from './browser.mjs'
 
-/** Prints another address, which is good for less than a minute. */
+/** Prints another address. It is good for less than a minute, so a walk prints it when its browser is there. */
 async function printed(name) {
   signal(`print-${name}`)
   await signalled(`printed-${name}`)
@@ -19,9 +19,10 @@ async function connected(page) {
 }
 
 test('a printed address opens the terminal in one browser, once', async () => {
-  const first = await printed('first')
+  let first
   let dan
   await inBrowser('ticket', { locale: 'en-GB' }, async (page, shoot) => {
+    first = await printed('first')
     await page.goto(first)
     await connected(page)
     await page.keyboard.type('kept=here; echo first-$((6*7))\n')
@@ -39,9 +40,8 @@ test('a printed address opens the terminal in one browser, once', async () => {
   })
 
   // Another browser finds the same shell, with what it showed.
-  const second = await printed('second')
   await inBrowser('ticket-second', { locale: 'en-GB' }, async (page) => {
-    await page.goto(second)
+    await page.goto(await printed('second'))
     await connected(page)
     await terminalShows(page, 'first-42')
     await page.keyboard.type('echo $kept-again\n')
@@ -52,15 +52,21 @@ test('a printed address opens the terminal in one browser, once', async () => {
   await inBrowser('ticket-other', { locale: 'en-GB', refusals: true }, async (page, shoot) => {
     await signIn(page, dan)
     await page.getByRole('heading', { name: 'Hello, dan' }).waitFor()
-    const third = await printed('third')
-    await page.goto(third)
+    const stay = page.getByRole('button', { name: 'Stay dan' })
+    await page.goto(await printed('third'))
     await page.getByText('You are signed in as dan.', { exact: false }).waitFor()
     await shoot('1-asked')
-    await page.getByRole('button', { name: 'Stay dan' }).click()
+    await stay.click()
     await page.getByRole('alert').filter({ hasText: 'There is no instance named “shell”' }).waitFor()
 
+    // Whoever stays has not used the link. Only what has to is done before its time is over.
+    const fourth = await printed('fourth')
     await page.goto('about:blank')
-    await page.goto(third)
+    await page.goto(fourth)
+    await stay.click()
+    await stay.waitFor({ state: 'detached' })
+    await page.goto('about:blank')
+    await page.goto(fourth)
     await page.getByRole('button', { name: 'Sign in with the link' }).click()
     await connected(page)
     await terminalShows(page, 'here-again')

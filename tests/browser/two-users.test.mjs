@@ -63,7 +63,7 @@ test('what is mine is mine, until I share it', async () => {
 
   await as(people.frank, async (page) => {
     await page.goto(`${site.url}/images?group=others`)
-    await page.locator('h1').waitFor()
+    await page.getByRole('heading', { name: 'Nobody shares an image with you' }).waitFor()
     const offered = await ask(page, 'GET', '/images')
     assert.deepEqual(offered.items.filter(({ reference }) => reference.includes('ours')), [])
     assert.equal(await page.getByText('ours:v1').count(), 0)

@@ -2,38 +2,32 @@
 //! at random as they may.
 
 use std::{
-    net::TcpListener,
     path::Path,
     process::{Command, Output},
 };
 
-use tests::{LIMIT, OrFail as _, Program, wait_until, wait_until_agreed};
+use tests::{LIMIT, OrFail as _, Port, Program, wait_until, wait_until_agreed};
 
 const DOMAIN: &str = "berth.example.org";
 
 struct Ports {
-    site: u16,
-    ssh: u16,
-    authority: u16,
-    authority_info: u16,
-    names: u16,
-    unused: u16,
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").or_fail("find a free port");
-    listener.local_addr().or_fail("read a port").port()
+    site: Port,
+    ssh: Port,
+    authority: Port,
+    authority_info: Port,
+    names: Port,
+    unused: Port,
 }
 
 impl Ports {
     fn find() -> Self {
         Self {
-            site: free_port(),
-            ssh: free_port(),
-            authority: free_port(),
-            authority_info: free_port(),
-            names: free_port(),
-            unused: free_port(),
+            site: Port::reserve(),
+            ssh: Port::reserve(),
+            authority: Port::reserve(),
+            authority_info: Port::reserve(),
+            names: Port::reserve(),
+            unused: Port::reserve(),
         }
     }
 }
@@ -52,8 +46,8 @@ fn start_authority(folder: &Path, ports: &Ports) -> [Program; 2] {
         "managementListenAddress": format!("127.0.0.1:{}", ports.authority_info),
         "certificate": folder.join("own.pem"),
         "privateKey": folder.join("own.key"),
-        "httpPort": ports.unused,
-        "tlsPort": ports.site,
+        "httpPort": ports.unused.number,
+        "tlsPort": ports.site.number,
         "ocspResponderURL": "",
         "externalAccountBindingRequired": false,
     }});
@@ -86,7 +80,8 @@ fn curl(arguments: &[&str]) -> Output {
 async fn wait_for_site(root: &Path, ports: &Ports) {
     let resolve = format!("{DOMAIN}:{}:127.0.0.1", ports.site);
     let url = format!("https://{DOMAIN}:{}/healthz", ports.site);
-    let answer = wait_until_agreed("the site has a certificate of the authority", LIMIT, async || {
+    // What the authority refuses at random is asked for again after a pause.
+    let answer = wait_until_agreed("the site has a certificate of the authority", 5 * LIMIT, async || {
         let root = root.to_str().or_fail("write a path");
         let asked = curl(&["--include", "--cacert", root, "--resolve", &resolve, &url]);
         let answer = String::from_utf8_lossy(&asked.stdout).into_owned();

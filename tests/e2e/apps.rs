@@ -3,7 +3,7 @@
 
 use gateway_api::{AppName, app::OpenApp, client::Client, people::AddUser, session::ChangePassword};
 use serde_json::Value;
-use tests::{IMAGE, LIMIT, OrFail as _, Setup, Stream, World, wait_until};
+use tests::{IMAGE, LIMIT, OrFail as _, Setup, Stream, World, count, wait_until};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::TcpStream,
@@ -279,7 +279,7 @@ async fn large_bodies_pass_without_staying() {
     let browser = Browser::open(&world, &client).await;
     // What everything needs that ever happens is there afterwards.
     for _ in 0..8 {
-        browser.moves(1 << 26).await;
+        browser.moves(1 << 25).await;
     }
     let before = world.gateway_memory_bytes();
     let most = browser.moves(body_bytes()).await;
@@ -289,8 +289,7 @@ async fn large_bodies_pass_without_staying() {
 
 /// How large a body is that goes down and up; `make test-long` moves twenty gigabytes.
 fn body_bytes() -> u64 {
-    let given = std::env::var("BERTH_BODY_MIB").ok().and_then(|text| text.parse().ok());
-    given.unwrap_or(4096_u64) << 20
+    (count("BERTH_BODY_MIB", 256) as u64) << 20
 }
 
 /// A frame of a client, masked.

@@ -56,7 +56,10 @@ async fn each_cluster_lives_and_goes_alone() {
         away(status(&world, "later").await).then_some(())
     })
     .await;
-    assert_eq!(world.unwell().await.or_fail("ask how it is"), ["cluster"]);
+    wait_until("the cluster is unwell, and nothing else", LIMIT, async || {
+        (world.unwell().await.or_fail("ask how it is") == ["cluster"]).then_some(())
+    })
+    .await;
     world.berth(&["restart", "here", "--wait"]).await.succeeded();
     world.berth(&["create", "another", "-m", "128M", "--wait"]).await.succeeded();
     says(&world, "here", "three").await;

@@ -1,6 +1,8 @@
 //! The console and the apps in a real browser: runs the walks of `tests/browser/`.
 
 use std::{
+    fs::File,
+    io::Write as _,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -9,24 +11,69 @@ use std::{
 use tests::{
     Aside, LIMIT, OrFail as _, Registry, Setup, World,
     engine::{LocalImage, put_busybox},
-    nvml, wait_until,
+    nvml, wait_until, wait_until_agreed,
 };
 
 /// The images that ship the tools; `make images` makes them.
 const LAB: &str = "localhost/berth/lab:latest";
 const DESKTOP: &str = "localhost/berth/desktop:latest";
-/// How long one walk may take, on a machine that is busy with others.
-const WALK_LIMIT: Duration = Duration::from_mins(8);
-/// The same for one that looks at every page many times.
-const LONG_WALK_LIMIT: Duration = Duration::from_mins(15);
+/// Ends a walk that hangs. Far longer than any takes, also while the machine builds and runs other tests.
+const WALK_LIMIT: Duration = Duration::from_mins(40);
+/// The same for the walk that looks at every page many times.
+const LONG_WALK_LIMIT: Duration = Duration::from_mins(120);
+/// How long a walk that hangs may take to keep what its pages show.
+const KEEP_LIMIT: Duration = Duration::from_mins(5);
 
-/// Where screenshots are kept: `BERTH_SHOTS`, else beside what cargo builds, never in the clone.
+/// The folder that `variable` names, else `name` beside what cargo builds, never in the clone.
+fn folder(variable: &str, name: &str) -> PathBuf {
+    let given = std::env::var_os(variable).map(PathBuf::from);
+    given.unwrap_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name(name))
+}
+
+/// Where screenshots are kept: `BERTH_SHOTS`, else `screenshots`.
 fn screenshots() -> PathBuf {
-    let given = std::env::var_os("BERTH_SHOTS").map(PathBuf::from);
-    let beside = || PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
-    let folder = given.unwrap_or_else(beside);
+    let folder = folder("BERTH_SHOTS", "screenshots");
     std::fs::create_dir_all(&folder).or_fail("make a folder for screenshots");
     folder
+}
+
+/// The folder of a walk, which stays only if its test fails: `BERTH_FAILURES`, else `failures`, and in it the walk's name.
+///
+/// It holds the walk's output and, of each browser, screenshots, a trace, console messages and failed requests. The logs
+/// of the world join them.
+struct Failure {
+    folder: PathBuf,
+    logs: Vec<(String, PathBuf)>,
+}
+
+impl Failure {
+    fn of(walk: &str, logs: Vec<(String, PathBuf)>) -> Self {
+        let folder = folder("BERTH_FAILURES", "failures").join(walk);
+        // An earlier run may have failed.
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).or_fail("remove what an earlier failure left");
+        }
+        std::fs::create_dir_all(&folder).or_fail("make a folder for a failure");
+        Self { folder, logs }
+    }
+
+    /// The file of the walk's output.
+    fn output(&self) -> PathBuf {
+        self.folder.join("walk.log")
+    }
+}
+
+impl Drop for Failure {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.folder);
+            return;
+        }
+        for (name, log) in &self.logs {
+            let _ = std::fs::copy(log, self.folder.join(format!("{name}.log")));
+        }
+        let _ = writeln!(std::io::stderr().lock(), "--- browser walk: see {}", self.folder.display());
+    }
 }
 
 /// Walks `tests/browser/<name>.test.mjs` at the console of `world`, as its user.
@@ -50,21 +97,27 @@ fn walking_for(
         folder.join("node_modules/playwright-core").exists(),
         "playwright-core is not installed: run `make browser`"
     );
+    let failure = Failure::of(name, world.logs());
+    let output = File::create(failure.output()).or_fail("make a file for output");
     let mut node = Command::new("node");
-    node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
+    node.arg("--test-reporter=spec")
         .arg(folder.join(format!("{name}.test.mjs")))
+        .stdout(output.try_clone().or_fail("make a file for output"))
+        .stderr(output)
         .env("URL", world.url())
         .env("API", format!("{}/api/v1", world.console()))
         .env("PASSWORD", world.password())
         .env("SCREENSHOTS", screenshots())
+        .env("FAILURES", &failure.folder)
+        .env("WALK_LIMIT_SECONDS", (limit - KEEP_LIMIT).as_secs().to_string())
         .env("SIGNALS", world.data());
     let walk = Aside::start(node, doors);
     async move {
-        let output = tokio::time::timeout(limit, walk.output()).await;
-        let output = output.or_fail("wait for the browser").or_fail("run node");
-        let told = String::from_utf8_lossy(&output.stdout);
-        let more = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{told}\n{more}");
+        let status = tokio::time::timeout(limit, walk.ended()).await;
+        let told = std::fs::read_to_string(failure.output()).unwrap_or_default();
+        let folder = failure.folder.display();
+        let Ok(status) = status else { panic!("the walk hangs; see {folder}\n{told}") };
+        assert!(status.or_fail("run node").success(), "the walk failed; see {folder}\n{told}");
     }
 }
 
@@ -174,7 +227,7 @@ async fn what_a_failed_task_left_is_opened_from_its_job() {
         tests::IMAGE
     );
     world.berth_with(&["submit", "-"], job.as_bytes()).await.succeeded();
-    wait_until("it failed", LIMIT, async || {
+    wait_until("it failed", WALK_LIMIT, async || {
         world.berth(&["show", "fails"]).await.succeeded().contains("weights.pt").then_some(())
     })
     .await;
@@ -322,14 +375,22 @@ print(x.value, y.value)
 async fn the_mouse_moves_on_the_desktop() {
     let world = World::start().await;
     create(&world, "screen", DESKTOP).await;
-    walk(&world, "desktop").await;
-    // The walk leaves the mouse there, in the desktop's own pixels; the page may round one of them.
-    let there = std::fs::read_to_string(world.data().join("pointer")).or_fail("read where the mouse was put");
-    let asked = run(&world, "screen", &["python3", "-c", POINTER]).await;
+    let walked = walking(&world, "desktop");
+    let (put, seen) = (world.data().join("pointer"), world.data().join("pointer-is-there"));
     let pixels = |text: &str| text.split_whitespace().map(|n| n.parse().or_fail(text)).collect::<Vec<i32>>();
-    for (wanted, is) in pixels(&there).iter().zip(pixels(&asked)) {
-        assert!((wanted - is).abs() <= 2, "the mouse was put at {there} and is at {asked}");
-    }
+    let looking = async {
+        // The walk leaves the mouse there, in the desktop's own pixels; the page may round one of them.
+        let there =
+            wait_until("the mouse is put", WALK_LIMIT, async || std::fs::read_to_string(&put).ok()).await;
+        wait_until_agreed("the mouse is there", 3 * LIMIT, async || {
+            let asked = run(&world, "screen", &["python3", "-c", POINTER]).await;
+            let near = pixels(&there).iter().zip(pixels(&asked)).all(|(put, is)| (put - is).abs() <= 2);
+            near.then_some(()).ok_or_else(|| format!("it was put at {there} and is at {asked}"))
+        })
+        .await;
+        std::fs::write(seen, "").or_fail("tell the walk");
+    };
+    tokio::join!(walked, looking);
 }
 
 #[tokio::test]
@@ -338,7 +399,7 @@ async fn a_printed_address_opens_a_terminal_in_one_browser_once() {
     create(&world, "shell", tests::IMAGE).await;
     let walked = walking(&world, "ticket");
     let printing = async {
-        for name in ["first", "second", "third"] {
+        for name in ["first", "second", "third", "fourth"] {
             let (asked, done) = (format!("print-{name}"), format!("printed-{name}"));
             let asked = world.data().join(asked);
             wait_until("the walk wants an address", WALK_LIMIT, async || asked.exists().then_some(())).await;
@@ -357,11 +418,15 @@ async fn a_shell_is_the_same_after_the_gateway_was_killed() {
     let mut world = World::start().await;
     create(&world, "shell", tests::IMAGE).await;
     let walked = walking(&world, "terminal");
-    let (asked, done) = (world.data().join("kill-the-gateway"), world.data().join("gateway-is-back"));
+    let signal = |name: &str| world.data().join(name);
+    let (asked, seen, done) = (signal("kill-the-gateway"), signal("saw-it-lost"), signal("gateway-is-back"));
+    let wanted = async |what: &str, path: &Path| {
+        wait_until(what, WALK_LIMIT, async || path.exists().then_some(())).await;
+    };
     let killing = async {
-        wait_until("the walk wants the gateway killed", WALK_LIMIT, async || asked.exists().then_some(()))
-            .await;
+        wanted("the walk wants the gateway killed", &asked).await;
         world.kill_gateway();
+        wanted("the walk has seen that it is gone", &seen).await;
         world.start_gateway().await;
         std::fs::write(done, "").or_fail("tell the walk");
     };

@@ -31,8 +31,8 @@ const WORKERS: u64 = 4;
 const USER: &str = "worker";
 /// Instances that one worker has at once.
 const INSTANCES_EACH: usize = 2;
-const ROUNDS_DEFAULT: u64 = 10;
-const ENGINE_ROUNDS_DEFAULT: u64 = 3;
+const ROUNDS_DEFAULT: u64 = 5;
+const ENGINE_ROUNDS_DEFAULT: u64 = 2;
 /// The names of those that run a command to its end have this at theirs. It ends while people act on it.
 const WITH_COMMAND: char = 'c';
 const COMMAND: [&str; 3] = ["sh", "-c", "sleep 1"];

@@ -9,7 +9,9 @@ use gateway_api::{
 };
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tempfile::TempDir;
-use tests::{IMAGE, LIMIT, OrFail as _, Setup, World, engine, nvml, wait_until, wait_until_agreed, wanted};
+use tests::{
+    IMAGE, LIMIT, OrFail as _, Setup, World, count, engine, nvml, wait_until, wait_until_agreed, wanted,
+};
 
 /// A world with cards; the directory holds their library.
 async fn with_cards() -> (World, PathBuf, TempDir) {
@@ -119,7 +121,7 @@ async fn an_instance_that_gets_other_cards_keeps_its_files() {
     let is_there = || engine::docker(&["images", "--all", "--quiet", "--no-trunc"]).contains(image.trim());
     assert!(is_there());
     world.berth(&["rm", "a", "b", "--wait"]).await.succeeded();
-    assert!(!is_there(), "its own image goes with it");
+    wait_until("its own image is gone with it", LIMIT, async || (!is_there()).then_some(())).await;
 }
 
 #[tokio::test]
@@ -182,8 +184,7 @@ async fn a_machine_without_cards_is_a_machine() {
 /// Each job makes a directory for each of its cards, which fails if it is there, and removes it in the end.
 #[tokio::test]
 async fn no_card_is_given_twice_or_lost_while_everything_is_killed() {
-    const JOBS: usize = 100;
-    const KILLS: usize = 6;
+    let (all, kills) = (count("BERTH_GPU_JOBS", 20), count("BERTH_GPU_KILLS", 2));
     let (mut world, _, _directory) = with_cards().await;
     let home = world.data().join("home/admin");
     let mut random = StdRng::seed_from_u64(7);
@@ -196,7 +197,7 @@ async fn no_card_is_given_twice_or_lost_while_everything_is_killed() {
             "berth: 1\nimage: {IMAGE}\ngpus: {gpus}\n{model}cpus: 0.5\nmemory: 100M\nretries: 0\ncommand: \"{script}\"\n"
         )
     };
-    let wanted: Vec<_> = (0..JOBS)
+    let wanted: Vec<_> = (0..all)
         .map(|_| {
             let model = models[random.random_range(0..models.len())];
             SubmitJob::new(file(random.random_range(1..=3), model))
@@ -211,8 +212,8 @@ async fn no_card_is_given_twice_or_lost_while_everything_is_killed() {
         let jobs = world.client().jobs(false).await.or_fail("list the jobs");
         jobs.iter().filter(|job| job.is_over()).count()
     };
-    for kill in 1..=KILLS {
-        let enough = kill * JOBS / (KILLS + 2);
+    for kill in 1..=kills {
+        let enough = kill * all / (kills + 2);
         wait_until("some have ended", 5 * LIMIT, async || (over(&world).await >= enough).then_some(())).await;
         world.kill_gateway();
         if kill % 2 == 0 {
@@ -224,7 +225,7 @@ async fn no_card_is_given_twice_or_lost_while_everything_is_killed() {
     }
     wait_until_agreed("all have ended", 10 * LIMIT, async || {
         let over = over(&world).await;
-        if over == JOBS { Ok(()) } else { Err(format!("{over} of {JOBS}")) }
+        if over == all { Ok(()) } else { Err(format!("{over} of {all}")) }
     })
     .await;
     for job in world.client().jobs(false).await.or_fail("list the jobs") {
@@ -259,8 +260,8 @@ async fn a_job_that_leaves_its_cards_idle_ends_where_the_site_wants_that() {
             "600",
         ];
         world.berth(&submit).await.succeeded();
-        super::jobs::until_running(&world, name).await;
     }
+    super::jobs::until_running(&world, "works").await;
     let rests = super::jobs::job(&world, "rests").await;
     let ended = super::jobs::over(&world, &rests).await;
     assert_eq!(ended.ended.map(|end| end.cause), Some(EndCause::Idle));
@@ -313,10 +314,9 @@ async fn a_quota_of_one_model_leaves_the_others_alone() {
 async fn who_holds_a_card_and_does_nothing_is_stopped() {
     let (world, _, _directory) = with_cards_and("[gateway.jobs]\nidle_stop = '10s'\n").await;
     // The first card rests, the second never does.
-    for name in ["rests", "works"] {
-        let create = ["create", name, "-m", "128M", "--gpus", "1", "--gpu-type", "3090", "--wait"];
-        world.berth(&create).await.succeeded();
-    }
+    let create = |name| ["create", name, "-m", "128M", "--gpus", "1", "--gpu-type", "3090"];
+    world.berth(&create("rests")).await.succeeded();
+    world.berth(&[&create("works")[..], &["--wait"]].concat()).await.succeeded();
     world.berth(&["create", "small", "-m", "128M", "--wait"]).await.succeeded();
     wait_until("the idle one is stopped", 2 * LIMIT, async || {
         matches!(instance(&world, "rests").await.status, Status::Stopped { .. }).then_some(())
@@ -330,7 +330,7 @@ async fn who_holds_a_card_and_does_nothing_is_stopped() {
     // What a failed task left is an instance like any other once it is opened.
     let keep = ["submit", "--name", "fails", "-m", "128M", "--gpus", "1", "--gpu-type", "3090"];
     world.berth(&[&keep[..], &["--keep-on-failure", "--wait", "--", "false"]].concat()).await.ended(1);
-    world.berth(&["start", "fails/main/0", "--gpus", "1", "--wait"]).await.succeeded();
+    world.berth(&["start", "fails/main/0", "--gpus", "1"]).await.succeeded();
     wait_until("what was opened is stopped", 2 * LIMIT, async || {
         matches!(instance(&world, "fails/main/0").await.status, Status::Stopped { .. }).then_some(())
     })

@@ -1,18 +1,46 @@
 //! What is said of a job from its submission on, and what its tasks wrote.
 
+use std::process::Stdio;
+
 use futures_util::StreamExt as _;
 use gateway_api::{
     client::{LogPart, ProcessEvent},
     job::JobEvent,
 };
 use jiff::Timestamp;
-use tests::{IMAGE, LIMIT, OrFail as _, World, wait_until};
+use tests::{IMAGE, LIMIT, OrFail as _, World, count, wait_until};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::jobs::{job, run, submit, until_running, v1};
 
 /// How large the log is whose reading is watched.
 fn large_mib() -> u64 {
-    std::env::var("BERTH_LOG_MIB").ok().and_then(|mib| mib.parse().ok()).unwrap_or(256)
+    count("BERTH_LOG_MIB", 256) as u64
+}
+
+/// Follows a job with `berth`, and lets the one before it go as soon as `stage` is said; what it wrote to standard output
+/// and to standard error.
+async fn follow(world: &World, name: &str, stage: &str) -> (String, String) {
+    let mut command = tokio::process::Command::from(world.program("berth"));
+    command.args(["logs", name, "-f"]).env("BERTH_LANG", "en");
+    command.env("BERTH_URL", world.console()).env("BERTH_TOKEN", world.token());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut berth = command.spawn().or_fail("follow a log");
+    let mut lines = BufReader::new(berth.stderr.take().or_fail("take its words")).lines();
+    let hear = async {
+        let mut said = String::new();
+        while let Some(line) = lines.next_line().await.or_fail("read what it says") {
+            if line.contains(stage) {
+                std::fs::write(world.data().join("home/admin/go"), "").or_fail("let it go");
+            }
+            said += &line;
+            said.push('\n');
+        }
+        said
+    };
+    let both = async { tokio::join!(hear, berth.wait_with_output()) };
+    let (said, output) = tokio::time::timeout(2 * LIMIT, both).await.or_fail("hear a log out");
+    (String::from_utf8_lossy(&output.or_fail("read a log").stdout).into_owned(), said)
 }
 
 #[tokio::test]
@@ -25,12 +53,8 @@ async fn who_follows_a_job_that_waits_sees_every_stage_and_then_its_output() {
     until_running(&world, "first").await;
     submit(&world, large("second", "echo at last")).await;
     wait_until("it waits", LIMIT, async || job(&world, "second").await.queue).await;
-    let follow = ["logs", "second", "-f"];
-    let (followed, ()) = tokio::join!(world.berth(&follow), async {
-        std::fs::write(world.data().join("home/admin/go"), "").or_fail("let it go");
-    });
-    assert_eq!(followed.stdout, "at last\n");
-    let said = &followed.stderr;
+    let (written, said) = follow(&world, "second", "number 1 in the line").await;
+    assert_eq!(written, "at last\n");
     for stage in ["submitted", "number 1 in the line", "succeeded"] {
         assert!(said.contains(stage), "{stage}: {said}");
     }

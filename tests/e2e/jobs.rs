@@ -76,8 +76,11 @@ async fn a_job_runs_to_its_end_and_its_exit_code_is_ours() {
 
     world.berth(&["rm", "good", "bad", "--wait"]).await.succeeded();
     assert_eq!(world.client().jobs(false).await.or_fail("list jobs"), []);
-    let kept = std::fs::read_dir(world.data().join("logs/tasks")).map_or(0, Iterator::count);
-    assert_eq!(kept, 0, "the logs of a deleted job go with it");
+    wait_until("the logs of a deleted job are gone with it", LIMIT, async || {
+        let kept = std::fs::read_dir(world.data().join("logs/tasks")).map_or(0, Iterator::count);
+        (kept == 0).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -118,9 +121,9 @@ async fn tasks_find_each_other_and_exchange_bytes() {
                   $ENV{PAI_PORT_LIST_server_0_talk}, Listen => 5) or die; for (1..2) { $c = $s->accept; \
                   $_ = <$c>; print; print $c scalar reverse($_); close $c }'";
     let client = "perl -MIO::Socket::INET -e '$p = qq($ENV{PAI_HOST_IP_server_0}:$ENV{PAI_PORT_LIST_server_0_talk}); \
-                  for (1..100) { last if $s = IO::Socket::INET->new($p); select undef, undef, undef, 0.1 } \
+                  for (1..600) { last if $s = IO::Socket::INET->new($p); select undef, undef, undef, 0.1 } \
                   print $s qq($ENV{PAI_TASK_INDEX} of $ENV{PAI_TASK_ROLE_TASK_COUNT_client}\\n); print <$s>' && \
-                  getent hosts pair-server-0 && sleep 60";
+                  getent hosts pair-server-0 && sleep 600";
     let role = |name: &str, tasks: u32, more: &str, command: &str| {
         let command = serde_json::to_string(command).or_fail("quote a command");
         format!(
@@ -245,8 +248,10 @@ async fn a_task_that_fails_is_tried_again_alone() {
 
     // Without end after any failure, but not after a stop.
     let job = submit(&world, v2_tasks("ever", "-1", false, "exit 141")).await;
-    wait_until("it has run often", LIMIT, async || (home(&world, "ever").lines().count() >= 6).then_some(()))
-        .await;
+    wait_until("it has run often", 2 * LIMIT, async || {
+        (home(&world, "ever").lines().count() >= 6).then_some(())
+    })
+    .await;
     world.berth(&["stop", "ever"]).await.succeeded();
     assert_eq!(over(&world, &job).await.ended.or_fail("see how it ended").cause, EndCause::Stopped);
 
@@ -302,7 +307,7 @@ async fn what_does_not_fit_waits_in_order_and_what_never_will_is_refused() {
     let shown = world.berth(&["show", "two"]).await.succeeded();
     assert!(shown.contains("number 1 in the line"), "{shown}");
     let memory = format!("{most}M");
-    let create = ["create", "later", "-m", &memory, "--wait", "--timeout", "5"];
+    let create = ["create", "later", "-m", &memory, "--wait", "--timeout", "30"];
     let (_, said) = world.berth(&create).await.ended(1);
     assert!(said.contains("later: waiting: number 3 in the line"), "{said}");
     let shown = world.berth(&["show", "later"]).await.succeeded();

@@ -22,6 +22,7 @@ mod job_logs;
 mod job_queue;
 mod jobs;
 mod port;
+mod preparing;
 mod proxied;
 mod quotas;
 mod registry;

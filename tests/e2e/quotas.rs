@@ -65,7 +65,6 @@ async fn users_give_priorities_up_to_the_sites_own() {
 /// Each counts itself in and out, and writes down when too many are in.
 #[tokio::test]
 async fn parallel_submissions_never_hold_more_than_the_quota() {
-    const JOBS: usize = 24;
     const MOST: u64 = 3;
     let world = World::start().await;
     let quota = Quota { limits: jobs(MOST), raise: None };
@@ -74,7 +73,8 @@ async fn parallel_submissions_never_hold_more_than_the_quota() {
         "\"mkdir -p /userhome/in/$HOSTNAME; [ $(ls /userhome/in | wc -l) -le {MOST} ] || touch /userhome/over; \
          sleep 0.5; rmdir /userhome/in/$HOSTNAME\""
     );
-    let wanted: Vec<_> = (0..JOBS).map(|number| file(&format!("race{number}"), &count)).collect();
+    let all = tests::count("BERTH_QUOTA_JOBS", 12);
+    let wanted: Vec<_> = (0..all).map(|number| file(&format!("race{number}"), &count)).collect();
     let client = world.client();
     for submitted in futures_util::future::join_all(wanted.iter().map(|job| client.submit_job(job))).await {
         submitted.or_fail("submit a job");

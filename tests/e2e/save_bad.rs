@@ -41,7 +41,7 @@ async fn a_save_that_is_given_up_takes_no_other_image_with_it() {
     client.delete_image(saved(&one).id.as_str()).await.or_fail("delete an image");
     gone(&client, &one).await;
     // The registry still has the tag `1`, and it means what `2` means.
-    site.registry.faults().all("PUT", Fault::Hold);
+    site.registry.faults().all("PUT", Fault::Hold(0));
     let image = begin(&site, "tools", "1").await;
     wait_until("it pushes", LIMIT, async || (site.registry.faults().done() > 0).then_some(())).await;
     site.world.berth(&["image", "rm", "tools:1"]).await.succeeded();

@@ -52,7 +52,7 @@ async fn kill_at(moment: Moment, site: &Site, engine: &mut PrivateEngine) -> Ima
     let faults = site.registry.faults();
     let before = faults.done();
     if matches!(moment, Moment::Pushing) {
-        faults.all("PUT", Fault::Hold);
+        faults.all("PUT", Fault::Hold(0));
     }
     let wish = SaveInstance { tag: Some(tag.clone()), ..SaveInstance::default() };
     let image = client.save_instance("train", &wish).await.or_fail("begin to save");

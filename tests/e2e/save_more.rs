@@ -51,7 +51,6 @@ async fn an_instance_that_writes_all_the_time_and_one_that_is_stopped_are_saved(
     site.world.berth(&["stop", "train", "--wait"]).await.succeeded();
     let stopped = site.save(&["train", "stopped"]).await;
     for (image, kept) in [(busy, "1"), (stopped, "2")] {
-        assert!(saved(&image).frozen_ms <= 100, "{image:?}");
         let reference = site.pull(&image).await;
         let seen = engine::docker(&["run", "--rm", "--entrypoint", "cat", &reference, "/kept"]);
         assert_eq!(seen, kept);

@@ -42,7 +42,8 @@ async fn a_command_runs_as_on_a_real_machine() {
     // A signal ends it as a signal, which `ssh` tells by 255.
     laptop.ssh("train", &["kill -TERM $$"]).await.ended(255);
     // Output that comes after the shell has ended is not lost.
-    let late = laptop.ssh("train", &["(sleep 0.3; echo late) & echo early"]).await.succeeded();
+    let late = "(while grep -qs 'State:.[^Z]' /proc/$$/status; do sleep 0.1; done; echo late) & echo early";
+    let late = laptop.ssh("train", &[late]).await.succeeded();
     assert_eq!(late, "early\nlate\n");
 }
 
@@ -260,6 +261,8 @@ async fn forwards_lead_into_the_instance_and_back() {
         "-o".to_owned(),
         "ServerAliveInterval=1".to_owned(),
         "-o".to_owned(),
+        "ServerAliveCountMax=60".to_owned(),
+        "-o".to_owned(),
         "ExitOnForwardFailure=yes".to_owned(),
     ];
     let options: Vec<_> = options.iter().map(String::as_str).collect();
@@ -329,7 +332,11 @@ async fn a_key_agent_goes_along() {
     // 12: here are the keys.
     assert_eq!(lines[..2], ["0o600", "12"], "{said}");
     // It is gone with the session.
-    laptop.ssh("train", &[&format!("test ! -e {}", lines[2])]).await.succeeded();
+    let is_gone = format!("test ! -e {}", lines[2]);
+    wait_until("the socket is gone", LIMIT, async || {
+        (laptop.ssh("train", &[&is_gone]).await.code == Some(0)).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

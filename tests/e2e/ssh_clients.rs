@@ -3,16 +3,12 @@
 use std::process::Command;
 
 use tests::{
-    IMAGE, LIMIT, Laptop, OrFail as _, World,
+    IMAGE, LIMIT, Laptop, OrFail as _, Port, World,
     engine::{LocalImage, put_busybox},
     old_glibc, scripts, wait_until,
 };
 
-use crate::{
-    ssh_others::{self, free_port},
-    ssh_regress::Suite,
-    ssh_ways,
-};
+use crate::{ssh_others, ssh_regress::Suite, ssh_ways};
 
 /// An image, and what clients find there.
 struct Kind {
@@ -239,8 +235,9 @@ async fn vscode_finds_its_way() {
     let laptop = Laptop::with_key(&world).await;
     let script = std::fs::read(scripts().join("vscode-server.sh")).or_fail("read a script");
     let begin = async || {
-        let socks = free_port().to_string();
-        let said = laptop.ssh_with("train", &["-T", "-D", &socks], &["bash"], &script).await.succeeded();
+        let socks = Port::reserve();
+        let options = ["-T", "-D", &socks.to_string()];
+        let said = laptop.ssh_with("train", &options, &["bash"], &script).await.succeeded();
         let value = |name: &str| {
             let line = said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("=="));
             line.or_fail(format!("find {name} in:\n{said}")).trim_end_matches("==").to_owned()
@@ -253,7 +250,7 @@ async fn vscode_finds_its_way() {
     // The second time it finds the server that runs.
     assert_eq!(begin().await, (port.clone(), token.clone(), system));
 
-    let socks = free_port();
+    let socks = Port::reserve();
     let mut master = tests::Talk::start(laptop.ssh_as("admin+train", &["-T", "-D", &socks.to_string()]));
     master.types("echo ready\n").await;
     master.shows("ready").await;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use tests::{IMAGE, Laptop, OrFail as _, Talk, World};
+use tests::{IMAGE, Laptop, OrFail as _, Talk, World, count};
 
 async fn world() -> World {
     let world = World::start().await;
@@ -14,10 +14,11 @@ async fn world() -> World {
 }
 
 #[tokio::test]
-async fn five_hundred_sessions_at_once() {
+async fn many_sessions_at_once() {
     let world = world().await;
     let laptop = Laptop::with_key(&world).await;
-    laptop.python("many_sessions.py", &["train", "500"]).await.succeeded();
+    let sessions = count("BERTH_SSH_SESSIONS", 100).to_string();
+    laptop.python("many_sessions.py", &["train", &sessions]).await.succeeded();
 }
 
 /// Under one connection, as with `ControlMaster` or an editor: a program that does not read what it is sent holds up
@@ -42,9 +43,10 @@ async fn an_upload_that_is_stuck_leaves_the_others_alone() {
     let mut stuck = Talk::start(stuck);
     stuck.shows("up-2").await;
     // Many windows, beside a channel that has long stalled and would take all of them.
-    let mut sum = shared("head -c 512M /dev/zero");
+    let mebibytes = mebibytes();
+    let mut sum = shared(&format!("head -c {mebibytes}M /dev/zero"));
     sum.arg("wc -c");
-    assert_eq!(laptop.run(sum, b"").await.succeeded().trim(), (512 << 20).to_string());
+    assert_eq!(laptop.run(sum, b"").await.succeeded().trim(), (mebibytes << 20).to_string());
     master.types("echo in-$((7*7))\r").await;
     master.shows("in-49").await;
     let grown = world.gateway_memory_bytes().saturating_sub(before);
@@ -53,7 +55,7 @@ async fn an_upload_that_is_stuck_leaves_the_others_alone() {
 
 /// How much travels each way; `make test-long` sends ten times a gigabyte.
 fn mebibytes() -> u64 {
-    std::env::var("BERTH_SSH_MIB").ok().and_then(|text| text.parse().ok()).unwrap_or(256)
+    count("BERTH_SSH_MIB", 128) as u64
 }
 
 /// So much of it at a time, for the sake of the disk.

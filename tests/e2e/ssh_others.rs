@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use tests::{LIMIT, Laptop, OrFail as _, Talk, World, wait_until};
+use tests::{LIMIT, Laptop, OrFail as _, Port, Talk, World, wait_until};
 
 /// What a port of the laptop says to everybody.
 pub(crate) const ANSWER: &str = "from the laptop\n";
@@ -132,7 +132,7 @@ impl Family<'_> {
 
     /// From a port inside to the laptop, and to that port by a channel and by a port of the laptop.
     async fn forwards(&self) {
-        let (inside, here) = (7010, free_port());
+        let (inside, here) = (7010, Port::reserve());
         let back = format!("{inside}:127.0.0.1:{}", answers());
         let _back = Talk::start(self.with(&["-N", "-R", &back], &[]));
         let target = format!("127.0.0.1:{inside}");
@@ -145,7 +145,7 @@ impl Family<'_> {
         let local = format!("{here}:{target}");
         let _local = Talk::start(self.with(&["-N", "-L", &local], &[]));
         let answered = wait_until("a port of the laptop answers", LIMIT, async || {
-            let mut stream = TcpStream::connect(("127.0.0.1", here)).ok()?;
+            let mut stream = TcpStream::connect(("127.0.0.1", here.number)).ok()?;
             Some(all_of(&mut stream)).filter(|answer| !answer.is_empty())
         })
         .await;
@@ -165,11 +165,11 @@ fn at_a_terminal(client: &Command) -> Command {
 
 /// A proxy of the client's, by which a port inside is reached that leads back to the laptop.
 async fn socks(family: &Family<'_>, option: &str) {
-    let (inside, proxy) = (7011, free_port());
+    let (inside, proxy) = (7011, Port::reserve());
     let back = format!("{inside}:127.0.0.1:{}", answers());
     let _proxy = Talk::start(family.with(&["-N", option, &proxy.to_string(), "-R", &back], &[]));
     let answered = wait_until("the proxy answers", LIMIT, async || {
-        through_socks(proxy, inside).filter(|answer| !answer.is_empty())
+        through_socks(proxy.number, inside).filter(|answer| !answer.is_empty())
     })
     .await;
     assert_eq!(answered, ANSWER);
@@ -204,11 +204,6 @@ pub(crate) fn answers() -> u16 {
         }
     });
     port
-}
-
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").or_fail("find a port");
-    listener.local_addr().or_fail("find a port").port()
 }
 
 async fn host_fingerprint(laptop: &Laptop<'_>) -> String {

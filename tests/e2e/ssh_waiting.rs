@@ -307,7 +307,7 @@ async fn a_task_keeps_its_address_between_the_tries_of_its_job() {
         "berth: 1\nname: fails\nimage: {IMAGE}\ncpus: 0.5\nmemory: 100M\nretries: 20\ncommand: \"false\"\n"
     );
     world.client().submit_job(&SubmitJob::new(file)).await.or_fail("submit a job");
-    wait_until("it pauses", LIMIT, async || {
+    wait_until("it pauses", 3 * LIMIT, async || {
         let said = laptop.ssh("fails-main-0", &["sleep 300"]).await.stderr;
         assert!(!said.contains("no instance named"), "{said}");
         said.contains("`fails` waits: its last try failed; it is tried again").then_some(())

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use tests::{LIMIT, Laptop, OrFail as _, Talk, wait_until};
+use tests::{LIMIT, Laptop, OrFail as _, Port, Talk, wait_until};
 
 use crate::ssh_others::{self, ANSWER};
 
@@ -101,10 +101,10 @@ async fn forwards(laptop: &Laptop<'_>, nothing: &str) {
 
 /// Out of the instance by its SOCKS proxy, and through the instance to another door by `-J`.
 async fn through_the_laptop(laptop: &Laptop<'_>, nothing: &str) {
-    let (proxy, port) = (ssh_others::free_port(), ssh_others::answers());
+    let (proxy, port) = (Port::reserve(), ssh_others::answers());
     let _proxy = Talk::start(laptop.ssh_as("admin+train", &["-N", "-L", &format!("{proxy}:127.0.0.1:7003")]));
     let answered = wait_until("the proxy inside answers", LIMIT, async || {
-        ssh_others::through_socks(proxy, port).filter(|answer| !answer.is_empty())
+        ssh_others::through_socks(proxy.number, port).filter(|answer| !answer.is_empty())
     })
     .await;
     assert_eq!(answered, ANSWER);

@@ -9,7 +9,7 @@ use std::{
     io::{self, BufRead as _, BufReader},
     net::TcpListener,
     os::fd::AsFd as _,
-    process::{Command, Output, Stdio},
+    process::{Command, ExitStatus, Stdio},
 };
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -25,7 +25,8 @@ pub struct Aside {
 }
 
 impl Aside {
-    /// Starts `command` where there is nothing but a loopback, with `ports` of the one outside.
+    /// Starts `command` where there is nothing but a loopback, with `ports` of the one outside. Its output goes where
+    /// `command` says.
     pub fn start(mut command: Command, ports: &[u16]) -> Self {
         let ports = ports.to_vec();
         let runtime = tokio::runtime::Handle::current();
@@ -36,7 +37,7 @@ impl Aside {
                 .or_fail("go into a network");
             let doors: Vec<_> = ports.into_iter().map(|port| (port, listen(port))).collect();
             let _runtime = runtime.enter();
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.stdin(Stdio::null());
             let mut command = tokio::process::Command::from(command);
             (command.kill_on_drop(true).spawn().or_fail("start a program"), doors)
         });
@@ -49,9 +50,9 @@ impl Aside {
         Self { child, _doors: work }
     }
 
-    /// What it printed, once it has ended.
-    pub async fn output(self) -> io::Result<Output> {
-        self.child.wait_with_output().await
+    /// Waits until it has ended. Dropping this kills it.
+    pub async fn ended(mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
     }
 }
 

@@ -15,6 +15,7 @@ mod aside;
 pub mod engine;
 mod fail;
 pub mod nvml;
+mod port;
 mod prepared;
 mod program;
 mod registry;
@@ -31,6 +32,7 @@ use gateway_api::CreateInstance;
 pub use self::{
     aside::Aside,
     fail::OrFail,
+    port::Port,
     prepared::{old_glibc, prepared},
     program::Program,
     registry::{Fault, Faults, Registry},
@@ -45,6 +47,12 @@ pub use self::{
 
 /// The image that instances of these tests start from; `make images` makes it.
 pub const IMAGE: &str = "localhost/berth/base:latest";
+
+/// Reads a count from `variable`, else returns `usual`: `make test-long` raises it.
+#[track_caller]
+pub fn count(variable: &str, usual: usize) -> usize {
+    std::env::var(variable).map_or(usual, |text| text.parse().or_fail(format!("read {variable}")))
+}
 
 /// A small instance without a command.
 pub fn wanted(name: &str) -> CreateInstance {

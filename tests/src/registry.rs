@@ -4,7 +4,6 @@ mod faults;
 
 use std::{
     fs::File,
-    net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -13,7 +12,7 @@ use reqwest::StatusCode;
 use tempfile::TempDir;
 
 pub use self::faults::{Fault, Faults};
-use crate::{LIMIT, OrFail as _, Program, engine, http_client, wait_until};
+use crate::{LIMIT, OrFail as _, Port, Program, engine, http_client, wait_until};
 
 /// A registry on the loopback. Dropping it ends it and removes its files.
 #[derive(Debug)]
@@ -21,6 +20,7 @@ pub struct Registry {
     folder: TempDir,
     /// Where it listens itself.
     inside: String,
+    _port: Port,
     faults: Option<Faults>,
     program: Option<Program>,
 }
@@ -28,11 +28,10 @@ pub struct Registry {
 impl Registry {
     pub async fn start() -> Self {
         let folder = tempfile::Builder::new().prefix("berth-registry-").tempdir_in("/tmp");
-        let free = TcpListener::bind("127.0.0.1:0").or_fail("find a free port");
-        let address = free.local_addr().or_fail("find a free port").to_string();
-        drop(free);
         let folder = folder.or_fail("make a folder for a registry");
-        let mut registry = Self { folder, inside: address, faults: None, program: None };
+        let port = Port::reserve();
+        let inside = format!("127.0.0.1:{port}");
+        let mut registry = Self { folder, inside, _port: port, faults: None, program: None };
         registry.start_again().await;
         registry
     }

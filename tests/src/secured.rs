@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use crate::{OrFail as _, aside::hand_through};
+use crate::{OrFail as _, Port, aside::hand_through};
 
 /// What the console and the apps are below: one site to browsers, as it is advised.
 const CONSOLE: &str = "berth.example.org";
@@ -30,7 +30,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 #[derive(Debug)]
 pub(crate) struct Secured {
     /// Where the gateway listens on 127.0.0.1.
-    pub(crate) port: u16,
+    pub(crate) port: Port,
     /// The plain door, which is there as long as this is.
     pub(crate) plain: String,
     certificate: PathBuf,
@@ -41,14 +41,14 @@ impl Secured {
     /// `certificate` is where the gateway will keep its own.
     pub(crate) async fn open(certificate: PathBuf) -> Self {
         // Its address has the port in it, so the port is chosen before the gateway starts.
-        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-        let port = free.or_fail("find a port").port();
+        let port = Port::reserve();
+        let number = port.number;
         let listener = TcpListener::bind("127.0.0.1:0").await.or_fail("listen");
         let plain =
             format!("http://localhost:{}", listener.local_addr().or_fail("look at an address").port());
         let mut work = JoinSet::new();
         let known = certificate.clone();
-        work.spawn(hand_through(listener, move || connect(known.clone(), port)));
+        work.spawn(hand_through(listener, move || connect(known.clone(), number)));
         Self { port, plain, certificate, _work: work }
     }
 
@@ -65,7 +65,7 @@ impl Secured {
     }
 
     pub(crate) async fn connect(&self) -> io::Result<impl Stream + use<>> {
-        connect(self.certificate.clone(), self.port).await
+        connect(self.certificate.clone(), self.port.number).await
     }
 }
 

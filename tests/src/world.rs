@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use crate::{
-    LIMIT, OrFail as _, Program,
+    LIMIT, OrFail as _, Port, Program,
     engine::{self, EngineView},
     http_client,
     secured::{Secured, Stream},
@@ -24,8 +24,6 @@ use crate::{
 
 /// The account that a new gateway makes.
 const USER: &str = "admin";
-/// Anything, as long as it is free; the same one again after a restart.
-const ANY_PORT: &str = "127.0.0.1:0";
 /// How often clearing away is tried.
 const CLEAR_TRIES: u32 = 3;
 /// How long one `berth` may take.
@@ -48,6 +46,8 @@ pub struct World {
     gateway: Option<Program>,
     console: String,
     secured: Option<Secured>,
+    /// Of the site and of SSH, the same ones again after a restart.
+    ports: [Port; 2],
     ssh_port: u16,
     password: String,
     token: Option<String>,
@@ -133,6 +133,7 @@ impl World {
             gateway: None,
             console: String::new(),
             secured,
+            ports: [Port::reserve(), Port::reserve()],
             ssh_port: 0,
             password: String::new(),
             token: None,
@@ -192,14 +193,11 @@ impl World {
     pub async fn start_gateway(&mut self) {
         assert!(self.gateway.is_none(), "the gateway runs already");
         let first = self.console.is_empty();
-        let address = match (&self.secured, self.console.rsplit_once(':')) {
-            (Some(secured), _) => format!("127.0.0.1:{}", secured.port),
-            (None, Some((_, port))) => format!("127.0.0.1:{port}"),
-            (None, None) => ANY_PORT.to_owned(),
-        };
+        let [site, ssh] = &self.ports;
+        let site = self.secured.as_ref().map_or(site.number, |secured| secured.port.number);
         let mut command = self.program("gateway");
-        command.env("BERTH_HTTP", address);
-        command.env("BERTH_SSH", format!("127.0.0.1:{}", self.ssh_port));
+        command.env("BERTH_HTTP", format!("127.0.0.1:{site}"));
+        command.env("BERTH_SSH", format!("127.0.0.1:{ssh}"));
         let gateway = self.gateway.insert(Program::start("gateway", command, self.directory.path()));
         let last = if first { "Password" } else { "User" };
         let printed = wait_until("the gateway says where it listens", LIMIT, async || {
@@ -380,7 +378,7 @@ impl World {
     /// The ports by which browsers and programs come to the site.
     pub fn doors(&self) -> Vec<u16> {
         let plain = self.console.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-        self.secured.iter().map(|secured| secured.port).chain(plain).collect()
+        self.secured.iter().map(|secured| secured.port.number).chain(plain).collect()
     }
 
     /// A connection to the site as a browser's, with TLS where it has TLS.
@@ -407,6 +405,16 @@ impl World {
 
     pub fn data(&self) -> &Path {
         &self.data
+    }
+
+    /// The logs of its programs, each with the program's name. A program that starts again appends to its own.
+    pub fn logs(&self) -> Vec<(String, PathBuf)> {
+        let own = ["gateway", "envd"].map(|name| (name.to_owned(), self.directory.path().to_owned(), name));
+        let others = self.others.keys().map(|name| (format!("envd-{name}"), self.data.join(name), "envd"));
+        own.into_iter()
+            .chain(others)
+            .map(|(name, folder, program)| (name, folder.join(format!("{program}.log"))))
+            .collect()
     }
 
     /// The disk that was asked for in [`Setup`].

@@ -26,8 +26,8 @@ pub enum Fault {
     Answer(u16, &'static str),
     /// The connection ends after this many bytes of what is sent.
     Cut(usize),
-    /// Nothing of what is sent gets further, until something else is to be done.
-    Hold,
+    /// So many bytes of what is sent get further and no more, until something else is to be done.
+    Hold(usize),
     /// Each piece of what is sent takes this long.
     Slow(Duration),
     /// Those for layers do not reach the registry, until something else is to be done.
@@ -54,6 +54,8 @@ struct Now {
     fault: Option<(&'static str, Fault, usize)>,
     /// Requests that it was done to.
     done: usize,
+    /// Requests of which bytes were held back.
+    held: usize,
 }
 
 impl Faults {
@@ -101,6 +103,11 @@ impl Faults {
     /// To how many requests something was done.
     pub fn done(&self) -> usize {
         self.shared.now().done
+    }
+
+    /// Counts requests of which bytes were held back.
+    pub fn held(&self) -> usize {
+        self.shared.now().held
     }
 }
 
@@ -166,15 +173,23 @@ impl Shared {
         registry: &mut TcpStream,
     ) -> io::Result<()> {
         let mut left = if let Some(Fault::Cut(bytes)) = fault { bytes } else { usize::MAX };
+        let mut passes = if let Some(Fault::Hold(bytes)) = fault { bytes } else { usize::MAX };
         let mut piece = vec![0; PIECE];
         let mut length = first.len();
         piece[..length].copy_from_slice(first);
         loop {
             match fault {
-                Some(Fault::Hold) => {
-                    let held = |now: &mut Now| matches!(now.fault, Some((_, Fault::Hold, _)));
-                    drop(self.changed.wait_while(self.now(), held));
+                Some(Fault::Hold(_)) if length > passes => {
+                    registry.write_all(&piece[..passes])?;
+                    piece.copy_within(passes..length, 0);
+                    length -= passes;
+                    passes = usize::MAX;
+                    let mut now = self.now();
+                    now.held += 1;
+                    let held = |now: &mut Now| matches!(now.fault, Some((_, Fault::Hold(_), _)));
+                    drop(self.changed.wait_while(now, held));
                 }
+                Some(Fault::Hold(_)) => passes -= length,
                 Some(Fault::Slow(pause)) => thread::sleep(pause),
                 Some(Fault::Answer(..) | Fault::Cut(_) | Fault::KeepLayers) | None => {}
             }
