@@ -95,7 +95,7 @@ fn walking_for(
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
     assert!(
         folder.join("node_modules/playwright-core").exists(),
-        "playwright-core is not installed: run `make browser`"
+        "playwright-core is not installed: run `make test-packages`"
     );
     let failure = Failure::of(name, world.logs());
     let output = File::create(failure.output()).or_fail("make a file for output");
