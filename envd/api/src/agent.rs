@@ -23,7 +23,7 @@ mod passed;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use process_api::{Exit, Size, Tty};
@@ -73,7 +73,7 @@ pub const CHUNK_MAX: usize = 64 << 10;
 
 /// The door's directory of an instance, below the data directory.
 #[cfg(feature = "control")]
-pub fn door(data: &Path, instance: &gateway_api::InstanceId) -> PathBuf {
+pub fn door(data: &std::path::Path, instance: &gateway_api::InstanceId) -> PathBuf {
     data.join("door").join(instance.as_str())
 }
 

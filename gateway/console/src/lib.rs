@@ -2,8 +2,8 @@
 //!
 //! A crate of its own, so that a change of the console compiles this file and links, and nothing else.
 
-use rust_embed::RustEmbed;
 pub use rust_embed::EmbeddedFile;
+use rust_embed::RustEmbed;
 
 /// All files of the console by their paths, with the brotli and gzip copies beside them.
 #[derive(Debug, RustEmbed)]

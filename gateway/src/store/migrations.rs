@@ -57,7 +57,8 @@ mod tests {
     #[test]
     fn every_file_is_listed() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/migrations");
-        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let name =
+            |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
         let files: BTreeSet<String> = std::fs::read_dir(folder).unwrap().map(name).collect();
         let listed = all()
             .iter()

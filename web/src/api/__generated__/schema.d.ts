@@ -964,6 +964,22 @@ export interface paths {
         patch: operations["change_site"];
         trace?: never;
     };
+    "/api/v1/site/preparing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_preparing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/site/secrets": {
         parameters: {
             query?: never;
@@ -1345,6 +1361,7 @@ export interface components {
              * @description Where it listens on the instance's own loopback.
              */
             port?: number | null;
+            preparing?: components["schemas"]["PreparingStep"] | null;
             problem?: components["schemas"]["AppProblem"] | null;
             source?: components["schemas"]["AppSource"] | null;
             state: components["schemas"]["AppState"];
@@ -2442,6 +2459,19 @@ export interface components {
             }[];
         };
         /** @description One page of a listing. */
+        Page_PreparingStep: {
+            items: {
+                /**
+                 * Format: int64
+                 * @description Estimated seconds until this step ends, with the steps before it. 0 when it takes longer than expected; absent
+                 *     when there is no estimate.
+                 */
+                seconds_left?: number | null;
+                state: components["schemas"]["PreparingState"];
+                what: components["schemas"]["PreparingWhat"];
+            }[];
+        };
+        /** @description One page of a listing. */
         Page_Queued: {
             items: {
                 /** Format: double */
@@ -2615,6 +2645,24 @@ export interface components {
             name: string;
             ok: boolean;
         };
+        /** @enum {string} */
+        PreparingState: "waiting" | "working" | "done" | "failed";
+        /** @description One step of the preparation. Steps run one after the other. */
+        PreparingStep: {
+            /**
+             * Format: int64
+             * @description Estimated seconds until this step ends, with the steps before it. 0 when it takes longer than expected; absent
+             *     when there is no estimate.
+             */
+            seconds_left?: number | null;
+            state: components["schemas"]["PreparingState"];
+            what: components["schemas"]["PreparingWhat"];
+        };
+        /**
+         * @description The result of a step.
+         * @enum {string}
+         */
+        PreparingWhat: "base" | "tools" | "lab" | "desktop";
         /** @description An error as `application/problem+json`. */
         Problem: {
             code: components["schemas"]["Code"];
@@ -7611,6 +7659,34 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_preparing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the steps that prepare the site, in order; empty once all are done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_PreparingStep"];
+                };
+            };
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
