@@ -148,8 +148,8 @@ programs:
 	@cargo build --profile $(PROFILE) --workspace $(or $(TARGETS),$(addprefix --bin ,$(PROGRAMS)))
 	@$(call copy,$(RELEASE),$(PROGRAMS))
 
-# Static: it runs in any image, also in an empty one. To install it, all of it is
-# compiled once more, for size and speed.
+# Static: it runs in any image, also in an empty one. PROFILE=dist compiles it and its
+# dependencies once more, for size and speed.
 agent:
 	$(call step,agent)
 ifeq ($(PROFILE),dist)
@@ -167,7 +167,7 @@ copy = for name in $(2); do \
 	  if ! cmp -s "$(1)/$$name" "bin/$$name"; then cp "$(1)/$$name" "bin/.$$name.new" && mv -f "bin/.$$name.new" "bin/$$name"; fi; \
 	done
 
-# The browser, and what tests make small images and engines of their own from.
+# The browser, SSH clients, and the programs that tests build small images and engines with.
 test-packages:
 	$(call step,packages)
 	@deploy/up/packages.sh chromium fonts-noto-cjk openssh-client \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the images of this folder: `images/build.sh [NAME…]`, all without a name.
-# `images/build.sh --is-current NAME` only tells whether NAME has to be made.
+# `images/build.sh --is-current NAME` makes nothing; it succeeds if NAME is up to date.
 #
 # `images/NAME` becomes `localhost/berth/NAME:latest`. Each image carries a label
 # made of a hash of what it is built from; one whose label still fits is left

@@ -45,7 +45,7 @@ def changed_files(since):
 
 
 def crates():
-    """Returns the folder of each crate of the workspace, and who depends on whom within it."""
+    """Returns the folder of each crate of the workspace, and its dependencies in the workspace."""
     metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--no-deps"))
     folders, needs = {}, {}
     for package in metadata["packages"]:

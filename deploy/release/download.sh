@@ -67,7 +67,7 @@ fetch() {
       fail 6 "Cannot download $url: the server answers with HTTP status $status. Try again later."
       ;;
     63) fail 6 "Cannot download $url: it is larger than $2 bytes. Check BERTH_RELEASES." ;;
-    # A write error. A server that hides the length meets `ulimit`.
+    # A write error: the disk is full, or the file exceeds `ulimit`.
     23) fail 6 "Cannot download $url: the disk of $bin is full, or the file is larger than $archive_bytes bytes. Check both." ;;
     *) fail 6 "Cannot download $url: $(tail -n 1 "$work/curl.log"). Check BERTH_RELEASES and the network." ;;
   esac
@@ -106,7 +106,7 @@ unpack() {
     fail 9 "$release/$archive does not hold exactly the files ${programs[*]}. Do not use this release; report it to the maintainers."
   mkdir "$work/bin"
   tar --extract --no-same-owner --no-same-permissions --gzip --file "$work/$archive" --directory "$work/bin" ||
-    fail 9 "Cannot unpack $archive in $bin: see the line above. Make room on its disk."
+    fail 9 "Cannot unpack $archive in $bin: see the line above. Free some disk space."
   chmod 755 "${programs[@]/#/$work/bin/}"
 }
 
@@ -122,8 +122,8 @@ verify_versions() {
   done
 }
 
-# By rename, so that running programs are left in peace. The list of checksums comes
-# last: without it the next run downloads the release again.
+# By rename: a running program keeps its file. The list of checksums comes last:
+# without it the next run downloads the release again.
 install_programs() {
   local program
   (cd "$work/bin" && sha256sum "${programs[@]}" >"$work/installed")

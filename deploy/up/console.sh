@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the console into web/dist. A copy is kept in the cache under the hash of
-# everything that it is built from, so a clean clone needs neither npm nor a minute.
-# The copy keeps its times: cargo embeds the same files again without compiling.
+# Builds the console into web/dist. Keeps a copy in the cache, named by a hash of its
+# sources, so a clean clone needs no npm. The copy keeps its times, so cargo does not
+# compile again because of the same files.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -29,7 +29,7 @@ if [[ ! -d $cache/$key ]]; then
   find "$cache" -mindepth 1 -maxdepth 1 -type d -printf '%T@ %p\n' | sort -rn | tail -n +4 | cut -d' ' -f2- |
     while read -r old; do rm -rf "$old"; done
 fi
-# By rename: a build that was stopped halfway never leaves a console without its pages.
+# By rename: an interrupted run never leaves a partial console.
 rm -rf "$dist.new" "$dist" "$dist.key"
 cp -a "$cache/$key" "$dist.new"
 mv -T "$dist.new" "$dist"

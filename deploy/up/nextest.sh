@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that the pinned cargo-nextest is in the cache and prints its folder, which
-# belongs on PATH: `nextest.sh VERSION`. Takes the prebuilt program where its site
-# answers, and compiles it once where it does not.
+# Installs the pinned cargo-nextest into the cache and prints its folder, for PATH:
+# `nextest.sh VERSION`. Downloads the prebuilt program; if that fails, compiles it once.
 set -euo pipefail
 
 version=$1
@@ -22,8 +21,8 @@ download() {
 }
 
 compile() {
-  echo "nextest: no prebuilt cargo-nextest $version can be had here; compiling it once, about 5 minutes" >&2
-  # A program that runs for seconds: little optimisation compiles in half of the time.
+  echo "nextest: cannot download cargo-nextest $version; compiling it once, in about 5 minutes" >&2
+  # Little optimisation halves the compile time; the runner itself needs little CPU.
   CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
     CARGO_PROFILE_RELEASE_DEBUG=0 RUSTC_WRAPPER='' \
     cargo install --locked --no-default-features --features default-no-update --root "${folder%/bin}" \

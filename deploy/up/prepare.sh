@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the images one after the other and says what each is for: `prepare.sh STATUS LOG PID`.
-# The console shows the same: it reads STATUS, which is there until all is prepared or
-# process PID, `make up`, has ended.
+# Makes the images one after the other and prints its progress: `prepare.sh STATUS LOG PID`.
+# The gateway reads the same steps from STATUS. It ignores the file once process PID,
+# `make up`, has ended. The file is removed when all steps have succeeded.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -9,12 +9,12 @@ status=$1
 log=$2
 pid=$3
 tools=${BERTH_TOOLS:?}
-# How long each took here the last time.
+# The seconds that each step took the last time.
 durations=${BERTH_CACHE:?}/durations
 
 names=(base tools lab desktop)
 declare -A title=(
-  [base]="the default image" [tools]="VS Code and the tools of instances" [lab]="the image with JupyterLab"
+  [base]="the default image" [tools]="VS Code and the tools volume" [lab]="the image with JupyterLab"
   [desktop]="the image with a desktop")
 declare -A missing=(
   [base]="instances cannot be created from it" [tools]="VS Code cannot be opened"
@@ -46,7 +46,7 @@ make_one() {
   if [[ $1 == tools ]]; then deploy/up/tools.sh "$tools"; fi
 }
 
-# Images that are there need no word.
+# Images that are up to date are not reported.
 left=()
 for name in "${names[@]}"; do
   state[$name]=done
@@ -80,11 +80,11 @@ for name in "${left[@]}"; do
   else
     state[$name]=failed
     failed=yes
-    say "could not prepare ${title[$name]}: ${missing[$name]}; $log says why, and \`make images\` tries again"
+    say "cannot prepare ${title[$name]}: ${missing[$name]}. Read the reason in $log, then run \`make images\`."
   fi
   write_status
 done
-# After a failure the console goes on saying what is missing.
+# After a failure the console keeps showing it.
 [[ -z $failed ]] || exit 1
 rm -f "$status"
-say "all is prepared"
+say "all images and tools are ready"

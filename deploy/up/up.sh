@@ -55,7 +55,7 @@ start() {
   until process_of "$name" >/dev/null || ! kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
 }
 
-# The gateway has told its address by then.
+# Waits until the gateway logs `ready`. It has printed its address by then.
 wait_until_ready() {
   local from=$1
   until tail -c +"$from" "$logs/gateway.log" | grep -q '"ready"'; do
@@ -64,7 +64,7 @@ wait_until_ready() {
   done
 }
 
-# Makes the images once the console can be used: before, they would only delay it.
+# Makes the images once the console can be used: earlier they would delay it.
 prepare_images() {
   setsid nice deploy/up/prepare.sh "$run/preparing.json" "$logs/images.log" $$ </dev/null 9>&- &
   preparing=$!

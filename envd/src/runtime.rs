@@ -184,11 +184,11 @@ pub(crate) const VISIBLE_CARDS: &str = "NVIDIA_VISIBLE_DEVICES";
 /// Its value for none.
 pub(crate) const NO_CARDS: &str = "void";
 
-/// Whether the network of a container and the folders that it mounts have to be made sure of before it is started.
+/// The state of a container's network and mounted folders. If unknown, envd ensures them before the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wiring {
     Unknown,
-    /// They were, when the container was made a moment ago.
+    /// Ensured when the container was made a moment ago.
     Fresh,
 }
 

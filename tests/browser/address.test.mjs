@@ -23,7 +23,7 @@ test('an address says how its instance is, and starts it', async () => {
     await stopInstance(page, 'code')
     await page.locator('[aria-live=polite]').getByText('Stopped', { exact: true }).waitFor()
     await own.goto(ide)
-    // An app's address believes what it has looked up for a moment: it follows the account soon, not at once.
+    // The gateway caches the visitor's account for a second, so the page changes soon, not at once.
     const says = (text) =>
       eventually(
         async () => {

@@ -20,7 +20,7 @@ export const APP_LIMIT_MS = 300_000
 /** Ends a walk that hangs while there is still time to keep what its pages show. */
 const WALK_LIMIT_MS = Number(needed('WALK_LIMIT_SECONDS')) * 1000
 
-/** How often a condition that no page can wait for is checked. */
+/** The pause between two checks of a condition that no page can wait for. */
 const PAUSE_MS = 50
 
 // `localhost` has two addresses. By default Node gives up on the first one after 250 ms, which a busy machine exceeds.
@@ -134,7 +134,7 @@ function record(context) {
   return { messages, requests }
 }
 
-/** Keeps what explains a failure. What cannot be kept is reported and hides nothing. */
+/** Keeps the evidence of a failure. Reports what it cannot keep; the failure stays the error of the test. */
 async function keep(name, context, { messages, requests }) {
   const path = (what) => join(failures, `${name}-${what}`)
   const pages = context.pages().filter((page) => page.url() !== 'about:blank')

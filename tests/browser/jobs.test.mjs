@@ -56,7 +56,7 @@ test('a job is confirmed where the site always asks, and cloned with its changes
     await ask(page, 'POST', '/jobs', { file })
     const command = ['sh', '-c', 'seq 1 9000; sleep infinity']
     await ask(page, 'POST', '/instances', { name: 'long_log', cpus: 0.5, memory_bytes: 2 ** 27, command })
-    // Until the page knows the site, it does not know that the site always asks. The page before may ask for it too.
+    // The page knows that the site always asks once it has read the site. The page before may request the site too.
     await page.goto('about:blank')
     const knows = page.waitForResponse((answer) => answer.url().endsWith('/api/v1/site') && answer.ok())
     await Promise.all([knows, page.goto(`${site.url}/jobs/new`)])

@@ -90,7 +90,7 @@ async function look(page, path) {
   await page.goto(`${site.url}${path}`)
   await page.locator('h1').waitFor()
   await page.locator('.after-a-moment').first().waitFor({ state: 'detached' })
-  // What is still on its way in is pale.
+  // Text that still fades in has too little contrast.
   await still(page)
   const found = await mistakes(page)
   await fits(page).catch((error) => found.push(`${error.actual} pixels too wide`))

@@ -59,7 +59,7 @@ test('a printed address opens the terminal in one browser, once', async () => {
     await stay.click()
     await page.getByRole('alert').filter({ hasText: 'There is no instance named “shell”' }).waitFor()
 
-    // Whoever stays has not used the link. Only what has to is done before its time is over.
+    // Staying does not use up the link. It expires soon, so only the steps that need it come before that.
     const fourth = await printed('fourth')
     await page.goto('about:blank')
     await page.goto(fourth)

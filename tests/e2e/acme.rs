@@ -80,7 +80,7 @@ fn curl(arguments: &[&str]) -> Output {
 async fn wait_for_site(root: &Path, ports: &Ports) {
     let resolve = format!("{DOMAIN}:{}:127.0.0.1", ports.site);
     let url = format!("https://{DOMAIN}:{}/healthz", ports.site);
-    // What the authority refuses at random is asked for again after a pause.
+    // The authority refuses some requests at random, and the gateway retries them after a pause.
     let answer = wait_until_agreed("the site has a certificate of the authority", 5 * LIMIT, async || {
         let root = root.to_str().or_fail("write a path");
         let asked = curl(&["--include", "--cacert", root, "--resolve", &resolve, &url]);

@@ -21,7 +21,7 @@ const DESKTOP: &str = "localhost/berth/desktop:latest";
 const WALK_LIMIT: Duration = Duration::from_mins(40);
 /// The same for the walk that looks at every page many times.
 const LONG_WALK_LIMIT: Duration = Duration::from_mins(120);
-/// How long a walk that hangs may take to keep what its pages show.
+/// The time that a hanging walk has to keep screenshots and traces.
 const KEEP_LIMIT: Duration = Duration::from_mins(5);
 
 /// The folder that `variable` names, else `name` beside what cargo builds, never in the clone.
@@ -30,7 +30,7 @@ fn folder(variable: &str, name: &str) -> PathBuf {
     given.unwrap_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name(name))
 }
 
-/// Where screenshots are kept: `BERTH_SHOTS`, else `screenshots`.
+/// The folder of screenshots: `BERTH_SHOTS`, else `screenshots`.
 fn screenshots() -> PathBuf {
     let folder = folder("BERTH_SHOTS", "screenshots");
     std::fs::create_dir_all(&folder).or_fail("make a folder for screenshots");

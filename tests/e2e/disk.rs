@@ -120,7 +120,7 @@ async fn a_full_storage_is_waited_for_and_nothing_is_left_in_it() {
     disk.fill();
     world.client().create_instance(&wanted("late")).await.or_fail("create an instance");
     waits_for_room(&world, "late").await;
-    // Between two tries: a try may be under way.
+    // Checked between two attempts: one may be under way.
     wait_until_agreed("nothing is there but what fills it", LIMIT, async || {
         let made = std::fs::read_dir(&root).or_fail("look into a storage").count();
         let there = (made, world.containers().len());

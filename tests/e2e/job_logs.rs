@@ -18,8 +18,8 @@ fn large_mib() -> u64 {
     count("BERTH_LOG_MIB", 256) as u64
 }
 
-/// Follows a job with `berth`, and lets the one before it go as soon as `stage` is said; what it wrote to standard output
-/// and to standard error.
+/// Follows a job with `berth logs -f`, and ends the job before it once `berth` says `stage`. Returns standard output and
+/// standard error.
 async fn follow(world: &World, name: &str, stage: &str) -> (String, String) {
     let mut command = tokio::process::Command::from(world.program("berth"));
     command.args(["logs", name, "-f"]).env("BERTH_LANG", "en");

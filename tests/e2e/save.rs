@@ -216,7 +216,7 @@ async fn a_save_survives_kills_of_both_programs_or_says_why_it_did_not() {
         let written =
             site.exec("train", "dd if=/dev/urandom of=/large bs=1M count=16; busybox sha256sum /large");
         let written = written.await;
-        // At another point of the save each time, which goes no further: at once, or when so much is at the registry.
+        // Each save is killed at another point: at once, or when this many bytes have reached the registry.
         let passes = rand::random_range(0..16 << 20);
         let held = site.registry.faults().held();
         site.registry.faults().all("PUT", Fault::Hold(passes));

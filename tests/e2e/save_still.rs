@@ -1,4 +1,4 @@
-//! An instance that is held still while its files are listed: it goes on meanwhile, and whatever happens.
+//! A save freezes the instance while it lists the files. The instance runs during the rest, and whatever is killed.
 
 use gateway_api::image::{Image, ImageState, SaveInstance};
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,7 +18,7 @@ async fn with_many_files() -> Site {
 /// The program that holds the instance still, stopped while it does, and what freezes the instance. A save goes on
 /// meanwhile.
 async fn caught(site: &Site) -> (Pid, Frozen, Image) {
-    // It stands still for milliseconds, and is not come upon in every save.
+    // The freeze lasts milliseconds, so one save may not be enough to catch it.
     wait_until("the instance is seen to stand still", 5 * LIMIT, async || caught_in_a_save(site).await).await
 }
 
@@ -87,7 +87,7 @@ async fn an_instance_goes_on_when_envd_is_killed_together_with_what_holds_it_sti
     assert_eq!(ended(&site.world.client(), &image).await, ImageState::Ready);
 }
 
-/// For how long the instance stands still is a row of the bench: `save-freeze`.
+/// The bench measures the length of the freeze: row `save-freeze`.
 #[tokio::test]
 async fn what_runs_in_an_instance_goes_on_while_it_is_saved() {
     let site = Site::start_on(Registry::start_with_faults().await).await;

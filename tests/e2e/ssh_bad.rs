@@ -359,7 +359,7 @@ async fn those_who_say_nothing_keep_nobody_out() {
     let world = world().await;
     let laptop = Laptop::with_key(&world).await;
     // Each says that it speaks SSH and then nothing; past the limit of a source they are closed at once.
-    // All come at once, before the patience with the first of them ends.
+    // All connect at once, before the first one times out.
     let mut come = Vec::new();
     for _ in 0..200 {
         let mut stream = TcpStream::connect(("127.0.0.1", world.ssh_port())).or_fail("connect");
@@ -380,7 +380,7 @@ async fn those_who_say_nothing_keep_nobody_out() {
     // From elsewhere one gets in all the while.
     let said = laptop.ssh_with("train", &["-b", "127.0.0.2"], &["echo in"], b"").await;
     assert_eq!(said.succeeded(), "in\n");
-    // Who was there before is not disturbed, and the places are free again once the others have gone.
+    // Earlier sessions are not disturbed, and places are free again once the silent ones have gone.
     silent.clear();
     wait_until("a place is free", LIMIT, async || {
         (laptop.ssh("train", &["true"]).await.code == Some(0)).then_some(())

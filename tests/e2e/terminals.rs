@@ -56,7 +56,7 @@ async fn an_exec_that_is_too_long_is_refused_and_harms_nobody() {
     screen.shows("on-42").await;
 }
 
-/// The next bytes that come; none in any other message.
+/// Returns the bytes of the next message; none if it is not binary.
 async fn piece(socket: &mut Socket) -> Bytes {
     let message = tokio::time::timeout(LIMIT, socket.next()).await.or_fail("hear from a terminal");
     bytes_of(message.or_fail("find the terminal open").or_fail("read a terminal"))
@@ -66,7 +66,7 @@ fn bytes_of(message: Message) -> Bytes {
     if let Message::Binary(bytes) = message { bytes } else { Bytes::new() }
 }
 
-/// Reads until `text` has come; how many bytes came.
+/// Reads until `text` has come, and returns the number of bytes.
 async fn read(socket: &mut Socket, text: &str) -> usize {
     let mut all = Vec::new();
     while !all.windows(text.len()).any(|window| window == text.as_bytes()) {
@@ -89,7 +89,7 @@ async fn a_flood_waits_for_the_viewer_and_ctrl_c_does_not() {
     let mut before = read(&mut socket, "set-2").await;
     say(&mut socket, Message::binary("yes\r".as_bytes())).await;
 
-    // Without a word from the viewer the window comes, and nothing more while others are served by the same instance.
+    // Until the viewer acknowledges, no more than the window comes, also while the instance serves others.
     while before < WINDOW {
         before += piece(&mut socket).await.len();
     }

@@ -25,8 +25,8 @@ pub struct Aside {
 }
 
 impl Aside {
-    /// Starts `command` where there is nothing but a loopback, with `ports` of the one outside. Its output goes where
-    /// `command` says.
+    /// Starts `command` in a network that has only a loopback, and on it `ports` of the loopback outside. Its output goes
+    /// where `command` says.
     pub fn start(mut command: Command, ports: &[u16]) -> Self {
         let ports = ports.to_vec();
         let runtime = tokio::runtime::Handle::current();
@@ -92,8 +92,8 @@ fn listen(port: u16) -> TcpListener {
     listener
 }
 
-/// Hands each connection through to one that `connect` makes. Who knocks while nobody is at home there is hung up on, as
-/// by a program that has just gone.
+/// Relays each connection to one that `connect` makes. If `connect` fails, closes the connection, as a program that has
+/// just ended would.
 pub(crate) async fn hand_through<S, F>(listener: tokio::net::TcpListener, connect: impl Fn() -> F)
 where
     S: Stream,

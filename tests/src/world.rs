@@ -24,7 +24,7 @@ use crate::{
 
 /// The account that a new gateway makes.
 const USER: &str = "admin";
-/// How often clearing away is tried.
+/// The number of attempts to clear away.
 const CLEAR_TRIES: u32 = 3;
 /// How long one `berth` may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(90);
@@ -46,7 +46,7 @@ pub struct World {
     gateway: Option<Program>,
     console: String,
     secured: Option<Secured>,
-    /// Of the site and of SSH, the same ones again after a restart.
+    /// The ports of the site and of SSH. A restart keeps them.
     ports: [Port; 2],
     ssh_port: u16,
     password: String,

@@ -322,7 +322,7 @@ mod tests {
         symlink("two", root.join("a/link")).unwrap();
     }
 
-    /// Waits until files are stamped with another time than now.
+    /// Waits until a new file gets another timestamp than one written now.
     fn wait_for_another_stamp() {
         let folder = tempfile::tempdir().unwrap();
         let stamp = || {

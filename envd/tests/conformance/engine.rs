@@ -100,7 +100,7 @@ async fn check(kind: &str, answer: Option<&'static [u8]>) {
         matches!(cluster.client.report().await.unwrap().engine, EngineState::Unreachable { .. })
     })
     .await;
-    // A put is only noted.
+    // A put only stores the goal.
     fake.asked_beside("a put", async || cluster.put(&new, 1, Goal::Running, &spec()).await).await;
     let observed = cluster
         .wait_for(&new, "said why", |observed| matches!(observed.observation, Observation::Failed { .. }))

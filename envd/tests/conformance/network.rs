@@ -152,7 +152,8 @@ impl Drop for Beyond {
 /// The engine writes its own rules anew for each network; ours hold meanwhile.
 #[tokio::test]
 async fn nobody_gets_through_while_networks_are_made() {
-    // Says that it knocks, knocks every few milliseconds until its input ends, and says how often somebody opened.
+    // Connects every few milliseconds until its input ends. Prints `knocks` once it has begun, and at its end the number
+    // of connections that succeeded.
     const KNOCK: &str = "
 import select, socket, sys
 knocks, opened, begun = [], 0, False

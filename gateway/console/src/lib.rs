@@ -1,6 +1,6 @@
 //! The browser console: the files that `make console` built from `web/`, embedded in the gateway.
 //!
-//! A crate of its own, so that a change of the console compiles this file and links, and nothing else.
+//! A crate of its own, so the gateway's library and its tests share one embedded copy.
 
 pub use rust_embed::EmbeddedFile;
 use rust_embed::RustEmbed;

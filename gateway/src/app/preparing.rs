@@ -1,8 +1,8 @@
-//! Reads which steps `make up` still runs beside the gateway.
+//! Reads the steps that `make up` still runs beside the gateway.
 //!
 //! `make up` keeps `run/preparing.json` in the data directory, replaces it by rename, and removes it when all is done. A
-//! file that cannot be read, makes no sense, or belongs to a process that has ended means: nothing is being prepared. The
-//! file only informs people. No decision depends on it.
+//! file that is unreadable, malformed or left by a process that has ended counts as none. It only informs people: no
+//! decision depends on it.
 
 use std::{
     fs::File,
@@ -23,7 +23,7 @@ use super::App;
 
 /// The file, below the data directory.
 const FILE: &str = "run/preparing.json";
-/// A longer file is cut off, and makes no sense then.
+/// The most that is read of the file. A longer one is truncated.
 const BYTES_MAX: u64 = 16 << 10;
 
 /// The file of `make up`.
@@ -55,7 +55,7 @@ impl App {
         self.preparing_file.steps(Timestamp::now())
     }
 
-    /// The step that brings the tools volume, unless the volume is there or nobody prepares it.
+    /// Returns the step that prepares the tools volume, unless it is done or nothing is being prepared.
     pub(super) fn preparing_tools(&self) -> Option<PreparingStep> {
         let is_to_come =
             |step: &PreparingStep| step.what == PreparingWhat::Tools && step.state != PreparingState::Done;
@@ -76,7 +76,7 @@ impl PreparingFile {
             Ok(_) => Vec::new(),
             Err(error) => {
                 if !self.is_logged.swap(true, Ordering::Relaxed) {
-                    tracing::debug!(path = %self.path.display(), %error, "the preparation file cannot be read");
+                    tracing::debug!(path = %self.path.display(), %error, "cannot read the preparation file");
                 }
                 Vec::new()
             }
@@ -95,7 +95,7 @@ fn read(path: &Path) -> io::Result<Option<Content>> {
     Ok(Some(serde_json::from_slice(&text)?))
 }
 
-/// A process of another user is alive, too.
+/// Returns `true` also for a process that the gateway may not signal.
 fn is_alive(pid: i32) -> bool {
     let pid = if pid > 0 { Pid::from_raw(pid) } else { None };
     pid.is_some_and(|pid| matches!(test_kill_process(pid), Ok(()) | Err(Errno::PERM)))
@@ -126,7 +126,7 @@ impl Step {
         if self.state != PreparingState::Working {
             return Some(expected);
         }
-        // A clock that was set back does not make it longer.
+        // A clock that was set back does not lengthen the estimate.
         let elapsed = u64::try_from(now.duration_since(self.started_at?).as_secs()).unwrap_or(0);
         Some(expected.saturating_sub(elapsed))
     }

@@ -248,7 +248,7 @@ async fn requests_that_leave_a_doubt_are_refused() {
         let seen = stage.raw(request.as_bytes()).await;
         assert!(seen.starts_with("HTTP/1.1 400"), "{request}: {seen}");
     }
-    // Absolute form that names the same host is one way to say it. It is the first to reach the app.
+    // A target in absolute form for the same host is valid. This request is the first to reach the app.
     let app = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         let seen = head(&mut stream).await;

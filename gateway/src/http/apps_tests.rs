@@ -528,7 +528,7 @@ async fn bodies_stream_both_ways_at_the_receivers_pace() {
         tokio::select! {
             biased;
             count = browser.write(&piece) => sent += count.unwrap(),
-            // It stands still: the gateway answers others and takes nothing of this.
+            // The upload stalls: the gateway answers others and reads no more of it.
             () = others_are_answered(&stage) => break,
         }
         assert!(sent < huge / 2, "the gateway takes whatever comes");

@@ -377,8 +377,8 @@ mod tests {
     const SOON: Presence =
         Presence { ping_every: Duration::from_millis(4), silence_max: Duration::from_mins(30) };
 
-    /// Returns `true` if a client is let go that was silent for an hour and then says this. After twenty pings it is not:
-    /// the server looks at the client more often than it pings.
+    /// Returns `true` if the relay drops a client that was silent for an hour and then says this. Twenty pings mean that it
+    /// does not: the relay checks the client more often than it pings.
     async fn is_let_go(stuck: bool, said: Option<Message>) -> bool {
         let (socket, client, mut heard) = socket();
         let begun = Instant::now() - Duration::from_hours(1);
@@ -435,7 +435,7 @@ mod tests {
         }
     }
 
-    /// Counts bytes until there are `enough`, and those that follow although the relay has had many turns to send them.
+    /// Counts bytes until there are `enough`, and those that the relay sends in its next 1000 turns.
     async fn heard_bytes(heard: &mut mpsc::Receiver<Message>, enough: usize) -> usize {
         let mut bytes = 0;
         while bytes < enough {

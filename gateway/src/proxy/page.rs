@@ -48,7 +48,8 @@ pub(super) struct View {
     pub(super) go_on: Option<String>,
 }
 
-/// What a page waits for. Once the instance runs or the tools are there, the page comes again and opens the app.
+/// The thing that a page waits for. Once the instance runs or the tools volume is ready, the page reloads and opens the
+/// app.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum About {
@@ -515,7 +516,7 @@ fn problem_text(language: Language, problem: &app::AppProblem) -> (String, Strin
     }
 }
 
-/// Says how far the tools are that the app lacks, and what happens next.
+/// Returns the progress of the tools volume that the app lacks, and a hint.
 fn preparing_text(language: Language, step: &PreparingStep) -> (String, String) {
     let text = match language {
         Language::English => sentence(&language.preparing(step)),

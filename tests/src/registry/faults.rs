@@ -26,7 +26,7 @@ pub enum Fault {
     Answer(u16, &'static str),
     /// The connection ends after this many bytes of what is sent.
     Cut(usize),
-    /// So many bytes of what is sent get further and no more, until something else is to be done.
+    /// The registry gets this many bytes of the request, and the rest when another fault is set.
     Hold(usize),
     /// Each piece of what is sent takes this long.
     Slow(Duration),

@@ -28,8 +28,8 @@ describe('a step is said with its minutes in both languages', () => {
   )
   check(
     { what: 'base', state: 'working', seconds_left: 70 },
-    'The default image is being prepared; instances from it start when it is ready, about 1 minute left.',
-    '默认镜像正在准备中；使用它的实例会在就绪后启动，约剩 1 分钟。',
+    'The default image is being prepared; instances can be created from it when it is ready, about 1 minute left.',
+    '默认镜像正在准备中；就绪后可用它创建实例，约剩 1 分钟。',
   )
   check(
     { what: 'lab', state: 'working', seconds_left: 1 },

@@ -14,7 +14,7 @@ impl Language {
         };
         let then = match step.what {
             PreparingWhat::Base => {
-                self.pick("; instances from it start when it is ready", "；使用它的实例会在就绪后启动")
+                self.pick("; instances can be created from it when it is ready", "；就绪后可用它创建实例")
             }
             PreparingWhat::Tools | PreparingWhat::Lab | PreparingWhat::Desktop => "",
         };
@@ -65,8 +65,8 @@ mod tests {
             PreparingWhat::Base,
             PreparingState::Working,
             Some(70),
-            "the default image is being prepared; instances from it start when it is ready, about 1 minute left",
-            "默认镜像正在准备中；使用它的实例会在就绪后启动，约剩 1 分钟",
+            "the default image is being prepared; instances can be created from it when it is ready, about 1 minute left",
+            "默认镜像正在准备中；就绪后可用它创建实例，约剩 1 分钟",
         );
         check(
             PreparingWhat::Lab,

@@ -194,8 +194,8 @@ impl Words {
 
     pub(crate) fn hint_preparing(self) -> &'static str {
         self.pick(
-            "the next `make up` tries again; `logs/` is in the data directory",
-            "下次运行 `make up` 时会重试；`logs/` 在数据目录中",
+            "restart `make up` to try again; `logs/` is in the data directory",
+            "重启 `make up` 即可重试；`logs/` 在数据目录中",
         )
     }
 

@@ -138,7 +138,7 @@ impl Words {
         }
     }
 
-    /// Says when the tools are there that an app lacks, and what to do.
+    /// Returns the progress of the tools volume that an app lacks, and a hint.
     pub(crate) fn app_preparing(self, step: &PreparingStep) -> (String, String) {
         let hint = if step.is_pending() {
             self.pick("try again when it is ready", "请在就绪后重试")
