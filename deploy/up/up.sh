@@ -55,18 +55,18 @@ start() {
   until process_of "$name" >/dev/null || ! kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
 }
 
-# Waits until the gateway logs `ready`. It has printed its address by then.
+# Waits until the gateway answers. It has printed its address by then.
 wait_until_ready() {
-  local from=$1
-  until tail -c +"$from" "$logs/gateway.log" | grep -q '"ready"'; do
-    process_of gateway >/dev/null || return 0 # the end of this script says why
+  until curl -ksS --max-time 5 -o /dev/null "http://$BERTH_HTTP/healthz" 2>/dev/null ||
+    curl -ksS --max-time 5 -o /dev/null "https://$BERTH_HTTP/healthz" 2>/dev/null; do
+    process_of gateway >/dev/null && process_of envd >/dev/null || return 0 # the end of this script says why
     sleep 0.1
   done
 }
 
 # Makes the images once the console can be used: earlier they would delay it.
 prepare_images() {
-  setsid nice deploy/up/prepare.sh "$run/preparing.json" "$logs/images.log" $$ </dev/null 9>&- &
+  setsid nice deploy/up/prepare.sh run "$run/preparing.json" $$ "$logs/images.log" </dev/null 9>&- &
   preparing=$!
 }
 
@@ -122,9 +122,10 @@ if [[ -n $own_registry ]]; then
   start docker-registry deploy/up/registry.sh serve "$BERTH_DATA/registry" "$BERTH_REGISTRY_PASSWORD_FILE"
 fi
 start envd
-log_begins=$(($(stat -c %s "$logs/gateway.log" 2>/dev/null || echo 0) + 1))
+# Before the gateway answers, so that the first page shows what is being prepared.
+deploy/up/prepare.sh plan "$run/preparing.json" $$ || say "cannot tell which images are left to prepare"
 start gateway
-wait_until_ready "$log_begins"
+wait_until_ready
 prepare_images
 code=0
 wait -n -p ended "${pids[@]}" || code=$?

@@ -67,7 +67,7 @@ pub fn main(commit: Option<&str>) -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["openapi"] => say(&format!("{}\n", http::openapi_json())),
-        ["--version" | "version"] => say(&format!("gateway {}\n", version(commit))),
+        ["--version" | "version"] => say(&format!("gateway {}\n", gateway_api::version(commit))),
         ["--help" | "help"] => say(HELP),
         [] => with_config(serve),
         ["check-config"] => with_config(|config| Ok(say(&effective(&config)))),
@@ -77,15 +77,6 @@ pub fn main(commit: Option<&str>) -> ExitCode {
             complain(HELP);
             ExitCode::from(USAGE)
         }
-    }
-}
-
-/// Returns `0.1.0 (de1391c)`, or only `0.1.0` if the build did not know the commit.
-fn version(commit: Option<&str>) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    match commit {
-        None | Some("") => version.to_owned(),
-        Some(commit) => format!("{version} ({commit})"),
     }
 }
 

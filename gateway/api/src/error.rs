@@ -133,6 +133,7 @@ pub enum Reason {
     ImageNameUnfit,
     ImageTagNotAllowed,
     ImageNotOnThisMachine,
+    ImageBeingPrepared,
     ImageNotSavedForYou,
     ImageBeingSaved,
     ImageNotFailed,
@@ -185,7 +186,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 89] = [
+    pub const ALL: [Self; 90] = [
         Self::NotANumber,
         Self::NotAWholeNumber,
         Self::NotText,
@@ -229,6 +230,7 @@ impl Reason {
         Self::ImageNameUnfit,
         Self::ImageTagNotAllowed,
         Self::ImageNotOnThisMachine,
+        Self::ImageBeingPrepared,
         Self::ImageNotSavedForYou,
         Self::ImageBeingSaved,
         Self::ImageNotFailed,
@@ -333,6 +335,7 @@ impl Reason {
             Self::ImageNotOnThisMachine => {
                 "it is not on this machine, and images under `localhost/` are never pulled"
             }
+            Self::ImageBeingPrepared => "`make up` is still preparing it; try again when it is ready",
             Self::ImageNotSavedForYou => "nobody has saved such an image for you",
             Self::ImageBeingSaved => "it is still being saved",
             Self::ImageNotFailed => "only a save that failed can be tried again",

@@ -47,3 +47,15 @@ use utoipa::ToSchema;
 pub struct Page<T> {
     pub items: Vec<T>,
 }
+
+/// Returns `0.1.0 (de1391c)`, or only `0.1.0` if the build did not know the commit.
+///
+/// Only the thin binaries know the commit and pass it here. The agent has none: its SHA-256 identifies it, so a new
+/// commit must not make a new agent.
+pub fn version(commit: Option<&str>) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    match commit {
+        None | Some("") => version.to_owned(),
+        Some(commit) => format!("{version} ({commit})"),
+    }
+}

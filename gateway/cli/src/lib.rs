@@ -190,20 +190,11 @@ fn read(words: Words, version: &'static str) -> Cli {
     })
 }
 
-/// Returns `0.1.0 (de1391c)`, or only `0.1.0` if the build did not know the commit.
-fn version(commit: Option<&str>) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    match commit {
-        None | Some("") => version.to_owned(),
-        Some(commit) => format!("{version} ({commit})"),
-    }
-}
-
 /// Runs the command that the process's arguments ask for. `commit` is what the program was built from, if known.
 pub fn main(commit: Option<&str>) -> ExitCode {
     let words = Words::from_environment();
     // Clap keeps it as long as the process runs.
-    let version: &'static str = version(commit).leak();
+    let version: &'static str = gateway_api::version(commit).leak();
     let cli = read(words, version);
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -368,7 +368,12 @@ impl App {
         }
         match cluster.images().await {
             Some(images) if !images.iter().any(|local| same_image(&local.reference, image)) => {
-                Err(Error::NoImage { reference: image.to_owned(), reason: Reason::ImageNotOnThisMachine })
+                let reason = if self.is_preparing_image(image) {
+                    Reason::ImageBeingPrepared
+                } else {
+                    Reason::ImageNotOnThisMachine
+                };
+                Err(Error::NoImage { reference: image.to_owned(), reason })
             }
             // When the cluster does not answer, the instance waits for it and is checked there.
             Some(_) | None => Ok(()),

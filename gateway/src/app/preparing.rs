@@ -19,7 +19,7 @@ use rustix::{
 };
 use serde::Deserialize;
 
-use super::App;
+use super::{App, instances::same_image};
 
 /// The file, below the data directory.
 const FILE: &str = "run/preparing.json";
@@ -55,11 +55,29 @@ impl App {
         self.preparing_file.steps(Timestamp::now())
     }
 
+    /// Returns `true` if a step that is still to come makes this image.
+    pub(super) fn is_preparing_image(&self, image: &str) -> bool {
+        let makes_it = |step: &PreparingStep| {
+            step.is_pending() && image_of(step.what).is_some_and(|made| same_image(made, image))
+        };
+        self.preparing().iter().any(makes_it)
+    }
+
     /// Returns the step that prepares the tools volume, unless it is done or nothing is being prepared.
     pub(super) fn preparing_tools(&self) -> Option<PreparingStep> {
         let is_to_come =
             |step: &PreparingStep| step.what == PreparingWhat::Tools && step.state != PreparingState::Done;
         self.preparing().into_iter().find(is_to_come)
+    }
+}
+
+/// Returns the image that a step makes for users.
+fn image_of(what: PreparingWhat) -> Option<&'static str> {
+    match what {
+        PreparingWhat::Base => Some("localhost/berth/base"),
+        PreparingWhat::Lab => Some("localhost/berth/lab"),
+        PreparingWhat::Desktop => Some("localhost/berth/desktop"),
+        PreparingWhat::Tools => None,
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn all() -> Vec<Error> {
         Error::InUse { kind: "group", name: "vision".to_owned(), why: "it has members" },
         Error::BadImage { reference: "Python".to_owned(), reason: Reason::ImageNotLowerCase },
         Error::NoImage { reference: "localhost/berth/bse".to_owned(), reason: Reason::ImageNotOnThisMachine },
+        Error::NoImage { reference: "localhost/berth/lab".to_owned(), reason: Reason::ImageBeingPrepared },
         Error::ImageNotFound {
             reference: "python:3.99".to_owned(),
             why: "docker.io answered `manifest unknown`".to_owned(),

@@ -8,6 +8,8 @@ import type { PreparingStep } from './types'
 
 /** Estimates are in minutes. */
 export const PREPARING_POLL_MS = 15_000
+/** The first steps may start after the page has loaded. */
+const NOTHING_PENDING_POLL_MS = 60_000
 
 export function isPending({ state }: PreparingStep): boolean {
   return state === 'waiting' || state === 'working'
@@ -18,8 +20,7 @@ export const preparingQuery = queryOptions({
   queryFn: async ({ signal }): Promise<PreparingStep[]> =>
     dataOf(await api.GET('/api/v1/site/preparing', { signal })).items,
   staleTime: PREPARING_POLL_MS,
-  // It begins with a start of the gateway, after which every view is read again.
-  refetchInterval: ({ state: { data } }) => (data?.some(isPending) ? PREPARING_POLL_MS : false),
+  refetchInterval: ({ state: { data } }) => (data?.some(isPending) ? PREPARING_POLL_MS : NOTHING_PENDING_POLL_MS),
 })
 
 /** Returns the sentence for a step, with the minutes left. A step that is late shows none. */

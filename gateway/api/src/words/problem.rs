@@ -276,6 +276,7 @@ fn reason(word: &str) -> Option<&'static str> {
         Reason::ImageNameUnfit => "名称须由小写字母、数字、`.`、`_` 和 `-` 组成，最多 64 个字符",
         Reason::ImageTagNotAllowed => "标签须由字母、数字、`.`、`_` 和 `-` 组成，最多 128 个字符",
         Reason::ImageNotOnThisMachine => "本机没有它，而 `localhost/` 下的镜像不会被拉取",
+        Reason::ImageBeingPrepared => "`make up` 仍在准备它，请在就绪后重试",
         Reason::ImageNotSavedForYou => "没有人为您保存过这样的镜像",
         Reason::ImageBeingSaved => "它仍在保存中",
         Reason::ImageNotFailed => "只有保存失败的镜像才能重试",
