@@ -86,7 +86,7 @@ pub fn main(commit: Option<&str>) -> ExitCode {
                 Err(error) => complain(&error.to_string(), 1),
             };
         }
-        ["--version"] => return say(&format!("envd {}", version(commit)), ExitCode::SUCCESS),
+        ["--version"] => return say(&format!("envd {}", gateway_api::version(commit)), ExitCode::SUCCESS),
         ["--help" | "-h"] => return say(USAGE, ExitCode::SUCCESS),
         _ => return complain(USAGE, EXIT_USAGE),
     };
@@ -111,17 +111,6 @@ pub fn main(commit: Option<&str>) -> ExitCode {
             error!(error = format!("{error:#}"), "envd cannot go on");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Returns `0.1.0 (de1391c)`, or only `0.1.0` if the build did not know the commit.
-///
-/// The agent holds no commit: its SHA-256 identifies it, so a new commit must not make a new agent.
-fn version(commit: Option<&str>) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    match commit {
-        None | Some("") => version.to_owned(),
-        Some(commit) => format!("{version} ({commit})"),
     }
 }
 
