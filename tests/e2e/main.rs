@@ -26,6 +26,7 @@ mod preparing;
 mod proxied;
 mod quotas;
 mod registry;
+mod release;
 mod restart;
 mod restore;
 mod save;

@@ -1,12 +1,13 @@
 //! Releases: `make.sh` packs and signs one, `download.sh` verifies it before any program changes.
 
 use std::{
+    io::Write as _,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Child, Command, Output},
 };
 
-use tests::OrFail as _;
+use tests::{LIMIT, OrFail as _, Port, engine, wait_until};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -299,6 +300,132 @@ async fn release_needs_a_signer_and_the_programs_of_its_tag() {
     refuses("v0.1.0", "key", "there is no program");
     site.shell("cd ../../tree; git commit -q --allow-empty -m second");
     refuses("v0.1.0", "key", "another commit is checked out");
+}
+
+#[tokio::test]
+async fn programs_say_their_version_and_commit_as_releases_expect() {
+    for name in ["berth", "envd", "gateway"] {
+        let said = Command::new(tests::programs().join(name)).arg("--version").output();
+        let said = String::from_utf8(said.or_fail("ask for the version").stdout).or_fail("read the version");
+        let version = said.trim_end().strip_prefix(&format!("{name} 0.1.0"));
+        let commit = version.or_fail(format!("find the version in `{said}`"));
+        let is_commit = |text: &str| text.len() >= 7 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let commit = commit.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
+        let commit = commit.or_fail(format!("find the commit in `{said}`"));
+        assert!(is_commit(commit.trim_end_matches("-dirty")), "{said}");
+    }
+}
+
+/// `make up` in a checkout of a release.
+struct Up<'a> {
+    site: &'a Site,
+    ports: [Port; 4],
+    running: Option<Child>,
+}
+
+impl<'a> Up<'a> {
+    fn new(site: &'a Site) -> Self {
+        let ports = [(); 4].map(|()| Port::reserve());
+        // Nobody else takes the registry's port meanwhile.
+        std::fs::create_dir_all(site.at("data/registry")).or_fail("make a directory");
+        std::fs::write(site.at("data/registry/address"), format!("127.0.0.1:{}\n", ports[3]))
+            .or_fail("choose the registry's port");
+        Self { site, ports, running: None }
+    }
+
+    fn make(&self, target: &str) -> Command {
+        let mut command = self.site.command(Path::new("make"));
+        command.arg(target).current_dir(self.site.at("tree")).env_remove("BERTH_BIN");
+        command.env("BERTH_RELEASES", &self.site.url).env("BERTH_DATA", self.site.at("data"));
+        for (name, port) in ["BERTH_HTTP", "BERTH_APPS", "BERTH_SSH"].iter().zip(&self.ports) {
+            command.env(name, format!("127.0.0.1:{port}"));
+        }
+        command
+    }
+
+    /// Starts it and returns what it prints about the console.
+    async fn start(&mut self) -> String {
+        let (out, said) = (self.site.at("out"), self.site.at("said"));
+        let into = |path: &Path| std::fs::File::create(path).or_fail("make a file");
+        let running = self.make("up").stdout(into(&out)).stderr(into(&said)).spawn();
+        let running = self.running.insert(running.or_fail("run `make up`"));
+        wait_until("the console's address is printed", 3 * LIMIT, async || {
+            let ended = running.try_wait().or_fail("look at `make up`");
+            assert!(ended.is_none(), "`make up` ended: {}", read(&said));
+            Some(read(&out)).filter(|text| text.contains("Password "))
+        })
+        .await
+    }
+
+    fn berth(&self, arguments: &[&str], input: &str) -> String {
+        std::fs::write(self.site.at("input"), input).or_fail("write the input");
+        let mut command = self.site.command(&tests::programs().join("berth"));
+        command.args(arguments).env("BERTH_CONFIG", self.site.at("config.toml"));
+        command.stdin(std::fs::File::open(self.site.at("input")).or_fail("open the input"));
+        let done = command.output().or_fail("run berth");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "berth {}: {said}", arguments.join(" "));
+        String::from_utf8(done.stdout).or_fail("read what berth says")
+    }
+}
+
+impl Drop for Up<'_> {
+    fn drop(&mut self) {
+        let down = self.make("down").output().or_fail("run `make down`");
+        if let Some(mut running) = self.running.take() {
+            let _ = running.wait();
+        }
+        let cluster = std::fs::read_to_string(self.site.at("data/cluster")).unwrap_or_default();
+        let left = engine::remove_all(Path::new(engine::SOCKET), cluster.trim());
+        let purged = Command::new(tests::programs().join("envd"))
+            .arg("purge")
+            .env("BERTH_DATA", self.site.at("data"))
+            .output()
+            .or_fail("run envd");
+        if std::thread::panicking() {
+            let _ = writeln!(std::io::stderr(), "{}", read(&self.site.at("said")));
+        } else {
+            assert!(
+                down.status.success() && left.is_empty() && purged.status.success(),
+                "{left:?} {purged:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn make_up_runs_the_release_of_the_checked_out_tag() {
+    let site = Site::new().await;
+    let programs = tests::programs();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("");
+    site.shell(&format!(
+        r#"cd ../../tree
+        cp -r '{root}/Makefile' '{root}/images' .
+        cp -r '{root}/deploy/up' deploy
+        git add .
+        git commit -qm second
+        git tag -f v0.1.0
+        cd ../built
+        for name in berth envd gateway; do
+          printf '#!/bin/sh\n[ "$1" != --version ] || exec echo %s 0.1.0\nexec "%s/%s" "$@"\n' \
+            $name '{programs}' $name >$name
+        done
+        cp '{programs}/envd-agent' ."#,
+        root = root.display(),
+        programs = programs.display(),
+    ));
+    site.publish();
+    let mut up = Up::new(&site);
+    let told = up.start().await;
+    let value = |name: &str| {
+        let line = told.lines().find_map(|line| line.strip_prefix(name));
+        line.or_fail(format!("find {name} in {told}")).trim().to_owned()
+    };
+    let password = value("Password ");
+    up.berth(&["login", &value("Console "), "-u", "admin", "--password-stdin"], &password);
+    up.berth(&["passwd"], &format!("{password}\nCorrect-horse-7-battery\n"));
+    up.berth(&["create", "first", "--memory", "64M", "--wait"], "");
+    assert_eq!(up.berth(&["exec", "first", "--", "echo", "here"], ""), "here\n");
 }
 
 /// Serves the files of a folder, one request at a time.
