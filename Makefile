@@ -13,9 +13,14 @@ MAKEFLAGS += --no-print-directory
 export BERTH_CACHE ?= $(HOME)/.cache/berth
 export CARGO_TARGET_DIR ?= $(BERTH_CACHE)/target
 export BERTH_TOOLS ?= $(BERTH_CACHE)/tools
-export BERTH_BEGAN ?= $(shell date +%s)
+# `:=`: computed once, not again for each recipe.
+ifndef BERTH_BEGAN
+export BERTH_BEGAN := $(shell date +%s)
+endif
 # Only the thin binaries contain it: a new commit compiles nothing else again.
-export BERTH_COMMIT ?= $(shell git describe --always --dirty --exclude='*' 2>/dev/null)
+ifndef BERTH_COMMIT
+export BERTH_COMMIT := $(shell git describe --always --dirty --exclude='*' 2>/dev/null)
+endif
 
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 DENY_VERSION := 0.20.2
@@ -184,7 +189,7 @@ nextest:
 # The database of advisories is on GitHub, which not every build machine reaches.
 deny:
 	$(call step,dependencies)
-	@cargo deny --version >/dev/null 2>&1 || \
+	@[[ $$(cargo deny --version 2>/dev/null) == "cargo-deny $(DENY_VERSION)" ]] || \
 	  CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
 	  cargo install --locked --target-dir $(CARGO_TARGET_DIR)/tools cargo-deny@$(DENY_VERSION)
 	@cargo deny --log-level error check --hide-inclusion-graph bans licenses sources

@@ -3,8 +3,9 @@
 
 usage: tests/fast.py [BASE]    BASE is a commit; default: where the branch left its upstream
 
-A changed crate is checked together with the crates that depend on it; tests run for the
-changed crates alone. End-to-end and conformance tests need an engine: `make test`.
+A changed crate is linted together with the crates that depend on it, but for the two that take
+minutes: the gateway and the end-to-end tests. Tests run for the changed crates alone.
+End-to-end and conformance tests need an engine: `make test`.
 """
 
 import json
@@ -17,7 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # Changes here concern every crate.
 EVERYWHERE = {"Cargo.toml", "Cargo.lock", "clippy.toml", "rust-toolchain.toml"}
-# Tests of these packages start containers.
+# Linting these takes minutes, so only a change of their own has them linted.
+LARGE = {"gateway", "tests"}
+# Their tests start containers.
 NEEDS_ENGINE = {"tests"}
 
 
@@ -39,7 +42,7 @@ def base():
 
 
 def changed_files(since):
-    changed = output("git", "diff", "--name-only", since).splitlines()
+    changed = output("git", "diff", "--name-only", "--no-renames", since).splitlines()
     untracked = output("git", "ls-files", "--others", "--exclude-standard").splitlines()
     return sorted(set(changed + untracked))
 
@@ -63,8 +66,6 @@ def changed_crates(files, folders):
         owners = [name for name, folder in folders.items() if Path(file).is_relative_to(folder)]
         if owners:
             found.add(max(owners, key=lambda name: len(folders[name].parts)))
-        if file.startswith("web/") and not file.endswith(".md"):
-            found.add("console")
     return found
 
 
@@ -88,6 +89,19 @@ def packages(names):
     return [part for name in sorted(names) for part in ("--package", name)]
 
 
+def is_of_console(file):
+    return file.startswith("web/") or file == "gateway/api/openapi.json"
+
+
+def say_what_is_left(files):
+    """Names the changed files that only `make check test` covers."""
+    covered = (".rs", ".md", ".snap", ".sh", "Cargo.toml", "Cargo.lock", "_test.py")
+    left = [file for file in files if not file.endswith(covered) and not is_of_console(file)]
+    left += [file for file in files if file.startswith(("tests/e2e/", "envd/tests/conformance/"))]
+    if left:
+        print(f"Not tested here, but by `make check test`: {' '.join(sorted(left))}", file=sys.stderr)
+
+
 def main():
     files = changed_files(base())
     if not files:
@@ -101,16 +115,19 @@ def main():
     if changed:
         step("console", "deploy/up/console.sh")
         step("format", "cargo", "fmt", "--all", "--check")
-        concerned = packages(dependents(changed, needs))
+        concerned = packages(changed | (dependents(changed, needs) - LARGE))
         step("clippy", "cargo", "clippy", "--release", *concerned, "--all-targets", "--", "-D", "warnings")
         tested = changed - NEEDS_ENGINE
         if tested:
             nextest = ["cargo", "nextest", "run", "--release", "--no-tests", "pass", "--no-fail-fast"]
-            step("unit tests", *nextest, *packages(tested), "--lib", "--bins")
-    if any(file.startswith(("web/", "gateway/api/openapi.json")) for file in files):
+            step("unit tests", *nextest, *packages(tested), "-E", "not binary(conformance)")
+    if any(file.startswith("tests/bench/") and file.endswith(".py") for file in files):
+        step("bench statistics", "python3", "-m", "unittest", "discover", "-q", "-s", "tests/bench", "-p", "*_test.py")
+    if any(is_of_console(file) for file in files):
         step("console packages", "deploy/up/node-modules.sh", "web")
         step("console lints", "npm", "run", "--silent", "check", cwd=ROOT / "web")
         step("console tests", "npm", "run", "--silent", "test", cwd=ROOT / "web")
+    say_what_is_left(files)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,10 @@ if [[ ! -d $cache/$key ]]; then
     while read -r old; do rm -rf "$old"; done
 fi
 # By rename: an interrupted run never leaves a partial console.
-rm -rf "$dist.new" "$dist" "$dist.key"
+rm -rf "$dist.new" "$dist.key"
 cp -a "$cache/$key" "$dist.new"
+# Files of an earlier build would look unchanged to cargo.
+if [[ -d $dist ]]; then find "$dist.new" -type f -exec touch {} +; fi
+rm -rf "$dist"
 mv -T "$dist.new" "$dist"
 echo "$key" >"$dist.key"

@@ -22,6 +22,7 @@ download() {
 
 compile() {
   echo "nextest: cannot download cargo-nextest $version; compiling it once, in about 5 minutes" >&2
+  rm -f "$folder/cargo-nextest" # cut off by a broken download
   # Little optimisation halves the compile time; the runner itself needs little CPU.
   CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
     CARGO_PROFILE_RELEASE_DEBUG=0 RUSTC_WRAPPER='' \
