@@ -1,6 +1,6 @@
 //! The versions of the store's tables, in order.
 //!
-//! Listed here and not found by `sqlx::migrate!`: that macro compiles SQLite a second time, for the compiler itself.
+//! Listed here and not found by `sqlx::migrate!`: that macro compiles `SQLite` a second time, for the compiler itself.
 
 use std::sync::LazyLock;
 
