@@ -20,7 +20,8 @@ export const preparingQuery = queryOptions({
   queryFn: async ({ signal }): Promise<PreparingStep[]> =>
     dataOf(await api.GET('/api/v1/site/preparing', { signal })).items,
   staleTime: PREPARING_POLL_MS,
-  refetchInterval: ({ state: { data } }) => (data?.some(isPending) ? PREPARING_POLL_MS : NOTHING_PENDING_POLL_MS),
+  refetchInterval: ({ state: { data } }) =>
+    data?.some(isPending) ? PREPARING_POLL_MS : NOTHING_PENDING_POLL_MS,
 })
 
 /** Returns the sentence for a step, with the minutes left. A step that is late shows none. */
