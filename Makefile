@@ -76,27 +76,40 @@ test-fast: nextest ## run lints and unit tests of what changed since BASE; needs
 	@$(NEXTEST) tests/fast.py $(BASE)
 
 test-long: export BERTH_BIN = $(CURDIR)/bin
-test-long: docker build images test-packages ## run the tests that take hours: kills, odd requests and broken packets by the thousand, gigabytes
+# `--no-capture` runs one test at a time: each of these loads the machine alone. A filter that matches nothing fails.
+test-long: LONG = $(NEXTEST) cargo nextest run --release --workspace --no-capture -E
+test-long: docker nextest build images test-packages ## run the tests that take hours: kills, odd requests and broken packets by the thousand, gigabytes
 	$(call step,100 kills)
-	@export BERTH_CRASH_ROUNDS=$${BERTH_CRASH_ROUNDS:-100} BERTH_ENGINE_CRASH_ROUNDS=$${BERTH_ENGINE_CRASH_ROUNDS:-20}; \
-	cargo test --release --workspace --test e2e -- crash:: --nocapture
+	@export BERTH_CRASH_ROUNDS=$${BERTH_CRASH_ROUNDS:-100} BERTH_ENGINE_CRASH_ROUNDS=$${BERTH_ENGINE_CRASH_ROUNDS:-20} BERTH_LAUNCH_KILLS=$${BERTH_LAUNCH_KILLS:-28}; \
+	$(LONG) 'test(/^crash::(killed|whatever)/)'
 	$(call step,50 kills during saves)
 	@export BERTH_SAVE_ROUNDS=$${BERTH_SAVE_ROUNDS:-50}; \
-	cargo test --release --workspace --test e2e -- save::a_save_survives --nocapture
+	$(LONG) 'test(/^save::a_save_survives/)'
+	@export BERTH_VFS_SAVE_ROUNDS=$${BERTH_VFS_SAVE_ROUNDS:-10}; \
+	$(LONG) 'test(/^save_vfs::/)'
+	$(call step,hundreds of jobs on GPUs and in the queue and under a quota)
+	@export BERTH_GPU_JOBS=$${BERTH_GPU_JOBS:-100} BERTH_GPU_KILLS=$${BERTH_GPU_KILLS:-6}; \
+	$(LONG) 'test(/^gpus::no_card/)'
+	@export BERTH_QUEUE_JOBS=$${BERTH_QUEUE_JOBS:-200}; \
+	$(LONG) 'test(/^job_queue::jobs_start/)'
+	@export BERTH_QUOTA_JOBS=$${BERTH_QUOTA_JOBS:-24}; \
+	$(LONG) 'test(/^quotas::parallel/)'
 	$(call step,every page in each language and theme and size)
 	@export BERTH_ALL_PAGES=1; \
-	cargo test --release --workspace --test e2e -- console::every_page --nocapture
+	$(LONG) 'test(/^console::every_page/)'
 	$(call step,images with frameworks for CPUs)
 	@images/frameworks/test.sh
-	$(call step,10000 broken SSH packets and 100000 channels and 10 GiB by SFTP)
-	@export BERTH_SSH_ROUNDS=$${BERTH_SSH_ROUNDS:-10000} BERTH_SSH_CHANNELS=$${BERTH_SSH_CHANNELS:-100000} BERTH_SSH_MIB=$${BERTH_SSH_MIB:-10240}; \
-	cargo test --release --workspace --test e2e -- ssh_bad::spoilt ssh_bad::channels ssh_load:: --test-threads 1 --nocapture
+	$(call step,10000 broken SSH packets and 100000 channels and 500 sessions and 10 GiB by SFTP)
+	@export BERTH_SSH_ROUNDS=$${BERTH_SSH_ROUNDS:-10000} BERTH_SSH_CHANNELS=$${BERTH_SSH_CHANNELS:-100000}; \
+	$(LONG) 'test(/^ssh_bad::(spoilt|channels)/)'
+	@export BERTH_SSH_SESSIONS=$${BERTH_SSH_SESSIONS:-500} BERTH_SSH_MIB=$${BERTH_SSH_MIB:-10240}; \
+	$(LONG) 'test(/^ssh_load::/)'
 	$(call step,20 GiB to and from an app)
 	@export BERTH_BODY_MIB=$${BERTH_BODY_MIB:-20480}; \
-	cargo test --release --workspace --test e2e -- apps::large_bodies --nocapture
+	$(LONG) 'test(/^apps::large_bodies/)'
 	$(call step,a log of 5 GiB)
 	@export BERTH_LOG_MIB=$${BERTH_LOG_MIB:-5120}; \
-	cargo test --release --workspace --test e2e -- job_logs::a_large_log --nocapture
+	$(LONG) 'test(/^job_logs::a_large_log/)'
 	$(call step,10000 odd requests)
 	@deploy/up/packages.sh python3-venv
 	@tests/schemathesis/run.sh

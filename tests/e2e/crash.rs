@@ -20,9 +20,9 @@ use gateway_api::{
 };
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tests::{
-    OrFail as _, Setup, World,
+    LIMIT, OrFail as _, Setup, World, count,
     engine::{self, PrivateEngine, Taken},
-    wait_until_agreed, wanted,
+    wait_until, wait_until_agreed, wanted,
 };
 use tokio::time::sleep;
 
@@ -31,12 +31,10 @@ const WORKERS: u64 = 4;
 const USER: &str = "worker";
 /// Instances that one worker has at once.
 const INSTANCES_EACH: usize = 2;
-const ROUNDS_DEFAULT: u64 = 5;
-const ENGINE_ROUNDS_DEFAULT: u64 = 2;
 /// The names of those that run a command to its end have this at theirs. It ends while people act on it.
 const WITH_COMMAND: char = 'c';
 const COMMAND: [&str; 3] = ["sh", "-c", "sleep 1"];
-/// Between two kills, and between a kill and what follows, at most.
+/// Between two kills, and between a kill and what follows, at most. The first kill waits for acts instead.
 const KILL_PAUSE_MS: u64 = 2000;
 const DOWN_PAUSE_MS: u64 = 150;
 /// Between two acts of one worker, at most.
@@ -79,6 +77,8 @@ struct History {
     begun: Instant,
     lines: RefCell<Vec<String>>,
     fates: RefCell<BTreeMap<String, BTreeSet<Fate>>>,
+    /// Acts that were asked for and have no answer yet.
+    under_way: Cell<usize>,
     over: Cell<bool>,
 }
 
@@ -115,6 +115,7 @@ impl History {
             begun: Instant::now(),
             lines: RefCell::default(),
             fates: RefCell::default(),
+            under_way: Cell::new(0),
             over: Cell::new(false),
         }
     }
@@ -126,7 +127,9 @@ impl History {
 
     /// Does an act and draws the conclusions.
     async fn act(&self, client: &Client, name: &str, act: Act) {
+        self.under_way.update(|acts| acts + 1);
         let answer = act.ask(client, name).await;
+        self.under_way.update(|acts| acts - 1);
         let mut fates = self.fates.borrow_mut();
         let fates = fates.entry(name.to_owned()).or_insert_with(|| [Fate::Absent].into());
         match answer {
@@ -150,6 +153,20 @@ impl History {
             }
             Err(error) => panic!("`{name}`, {act:?}: {error}"),
         }
+    }
+
+    /// Counts the acts that were acknowledged.
+    fn acknowledged(&self) -> usize {
+        self.lines.borrow().iter().filter(|line| line.contains(DONE)).count()
+    }
+
+    /// Waits until as many more acts as there are workers were acknowledged, and another one is under way.
+    async fn wait_for_acts(&self) {
+        let enough = self.acknowledged() + usize::try_from(WORKERS).or_fail("count the workers");
+        wait_until("people act", LIMIT, async || {
+            (self.acknowledged() >= enough && self.under_way.get() > 0).then_some(())
+        })
+        .await;
     }
 
     /// Whether there may be something of that name.
@@ -202,11 +219,16 @@ async fn likely_acts(client: &Client, name: &str) -> Vec<Act> {
     acts.into_iter().filter(|(_, action)| allowed.contains(action)).map(|(act, _)| act).collect()
 }
 
-/// Kills and starts again, so many times.
-async fn kill(world: &mut World, rounds: u64, mut random: StdRng, history: &History) {
-    for _ in 0..rounds {
-        sleep(Duration::from_millis(random.random_range(0..KILL_PAUSE_MS))).await;
-        let both = random.random_bool(0.4);
+/// Kills and starts again, so many times. The first kill is of both, while an act is under way; the others are random.
+async fn kill(world: &mut World, rounds: usize, mut random: StdRng, history: &History) {
+    for round in 0..rounds {
+        let first = round == 0;
+        if first {
+            history.wait_for_acts().await;
+        } else {
+            sleep(Duration::from_millis(random.random_range(0..KILL_PAUSE_MS))).await;
+        }
+        let both = first || random.random_bool(0.4);
         let (gateway, envd) =
             if both { (true, true) } else { [(true, false), (false, true)][random.random_range(0..2)] };
         history.note(format_args!("killed: gateway {gateway}, envd {envd}"));
@@ -216,8 +238,10 @@ async fn kill(world: &mut World, rounds: u64, mut random: StdRng, history: &Hist
         if envd {
             world.kill_envd();
         }
-        sleep(Duration::from_millis(random.random_range(0..DOWN_PAUSE_MS))).await;
-        let envd_first = random.random_bool(0.5);
+        if !first {
+            sleep(Duration::from_millis(random.random_range(0..DOWN_PAUSE_MS))).await;
+        }
+        let envd_first = !first && random.random_bool(0.5);
         if envd && envd_first {
             world.start_envd().await;
         }
@@ -232,24 +256,32 @@ async fn kill(world: &mut World, rounds: u64, mut random: StdRng, history: &Hist
     history.over.set(true);
 }
 
-/// Kills the engine alone, or envd with it, so many times. What ran in its containers ends when it comes back.
+/// Kills the engine alone, or envd with it, so many times. What ran in its containers ends when it comes back. The first
+/// kill is of both, while an act is under way; the others are random.
 async fn kill_engine(
     world: &mut World,
     engine: &mut PrivateEngine,
-    rounds: u64,
+    rounds: usize,
     mut random: StdRng,
     history: &History,
 ) {
-    for _ in 0..rounds {
-        sleep(Duration::from_millis(random.random_range(0..2 * KILL_PAUSE_MS))).await;
-        let envd = random.random_bool(0.5);
+    for round in 0..rounds {
+        let first = round == 0;
+        if first {
+            history.wait_for_acts().await;
+        } else {
+            sleep(Duration::from_millis(random.random_range(0..2 * KILL_PAUSE_MS))).await;
+        }
+        let envd = first || random.random_bool(0.5);
         history.note(format_args!("killed: engine, envd {envd}"));
         engine.kill_daemon();
         if envd {
             world.kill_envd();
         }
-        sleep(Duration::from_millis(random.random_range(0..KILL_PAUSE_MS))).await;
-        let envd_first = random.random_bool(0.5);
+        if !first {
+            sleep(Duration::from_millis(random.random_range(0..KILL_PAUSE_MS))).await;
+        }
+        let envd_first = first || random.random_bool(0.5);
         if envd && envd_first {
             world.start_envd().await;
         }
@@ -462,10 +494,6 @@ impl Drop for Story<'_> {
     }
 }
 
-fn from_environment(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().or_fail(format!("read {name}")))
-}
-
 /// Everybody at work, and what they know in the end.
 async fn people(world: &World, history: &History) -> Vec<(String, Client)> {
     let mut people = Vec::new();
@@ -488,8 +516,7 @@ fn random(seed: u64, who: u64) -> StdRng {
 }
 
 async fn agree_in_the_end(world: &mut World, people: &People, history: &History) {
-    let acknowledged = history.lines.borrow().iter().filter(|line| line.contains(DONE)).count();
-    assert!(acknowledged > 0, "nothing was acknowledged");
+    assert!(history.acknowledged() > 0, "nothing was acknowledged");
     wait_until_agreed("all is as it was acknowledged", SETTLE_LIMIT, async || {
         agree(world, people, history).await
     })
@@ -518,12 +545,12 @@ async fn agree_in_the_end(world: &mut World, people: &People, history: &History)
 }
 
 fn seed() -> u64 {
-    from_environment("BERTH_CRASH_SEED").unwrap_or_else(rand::random)
+    count("BERTH_CRASH_SEED", rand::random::<u32>() as usize) as u64
 }
 
 #[tokio::test]
 async fn whatever_was_acknowledged_is_so_in_the_end_and_once() {
-    let rounds = from_environment("BERTH_CRASH_ROUNDS").unwrap_or(ROUNDS_DEFAULT);
+    let rounds = count("BERTH_CRASH_ROUNDS", 1);
     let (seed, history) = (seed(), History::new());
     let mut world = World::start().await;
     let _story = Story { history: &history, seed };
@@ -534,7 +561,7 @@ async fn whatever_was_acknowledged_is_so_in_the_end_and_once() {
 
 #[tokio::test]
 async fn whatever_was_acknowledged_outlives_the_engine() {
-    let rounds = from_environment("BERTH_ENGINE_CRASH_ROUNDS").unwrap_or(ENGINE_ROUNDS_DEFAULT);
+    let rounds = count("BERTH_ENGINE_CRASH_ROUNDS", 1);
     let (seed, history) = (seed(), History::new());
     let mut engine = PrivateEngine::start().await;
     let image = engine.import_busybox("tiny");

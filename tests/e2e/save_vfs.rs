@@ -1,14 +1,13 @@
 //! Saving on an engine whose storage driver keeps no directory of a container's changes.
 
-use std::time::Duration;
-
 use gateway_api::image::{ImageState, SaveInstance};
 use tests::{
-    OrFail as _, Registry, Setup,
+    Fault, LIMIT, OrFail as _, Registry, Setup, count,
     engine::{self, PrivateEngine},
+    wait_until,
 };
 
-use crate::saving::{Site, ended, saved};
+use crate::saving::{Site, ended, saved, state};
 
 /// One of each kind of file that an image can hold, and what is not the image's any more.
 const MAKE: &str = r#"set -e; b() { busybox "$@"; }
@@ -53,8 +52,8 @@ async fn an_engine_that_keeps_no_directory_of_changes_gives_them_out_itself() {
     assert_eq!(private.run(&["info", "--format", "{{.Driver}}"]), "vfs");
     let base = base(&private);
     let (config, engine) = ("image_layers_max = 3\n".to_owned(), Some(private.socket()));
-    let mut site =
-        Site::start_as(Registry::start().await, Setup { config, engine, ..Setup::default() }).await;
+    let registry = Registry::start_with_faults().await;
+    let mut site = Site::start_as(registry, Setup { config, engine, ..Setup::default() }).await;
     site.world.berth(&["create", "train", "--image", &base, "--wait"]).await.succeeded();
     site.exec("train", MAKE).await;
     let wanted = site.exec("train", &tell()).await;
@@ -89,15 +88,24 @@ async fn an_engine_that_keeps_no_directory_of_changes_gives_them_out_itself() {
             .await;
     assert_eq!(seen, "blue\n/cache:\n\n/tmp:", "what is left out is not in it");
 
-    // Killed at any point, it goes on.
-    for round in 0..3 {
+    // Killed at any point, it goes on: first half way, then at random points.
+    for round in 0..count("BERTH_VFS_SAVE_ROUNDS", 1) {
+        // What no layer of an earlier round has: all of it is pushed.
+        site.exec("train", "busybox dd if=/dev/urandom of=/large bs=1M count=4").await;
+        let passes = if round == 0 { 2 << 20 } else { rand::random_range(0..4 << 20) };
+        let held = site.registry.faults().held();
+        site.registry.faults().all("PUT", Fault::Hold(passes));
         let wish = SaveInstance { tag: Some(format!("kill-{round}")), ..SaveInstance::default() };
         let client = site.world.client();
         let begun = client.save_instance("train", &wish).await.or_fail("begin to save");
-        tokio::time::sleep(Duration::from_millis(rand::random_range(0..1500))).await;
+        wait_until("it is on its way", LIMIT, async || (site.registry.faults().held() > held).then_some(()))
+            .await;
+        let now = state(&client, &begun).await;
+        assert!(matches!(now, ImageState::Saving { .. }), "{now:?} after {passes} bytes");
         site.world.kill_envd();
         site.world.start_envd().await;
-        assert_eq!(ended(&client, &begun).await, ImageState::Ready);
+        site.registry.faults().none();
+        assert_eq!(ended(&client, &begun).await, ImageState::Ready, "after {passes} bytes");
     }
 
     // The engine knows it without a download, which it could not do; an image of it is whole, in fewer layers.

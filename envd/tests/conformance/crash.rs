@@ -1,7 +1,7 @@
 //! `kill -9` of envd loses nothing, starts nothing twice and leaves nothing behind.
 
 use std::{
-    fs,
+    env, fs,
     io::Write,
     os::unix::fs::symlink,
     path::PathBuf,
@@ -55,40 +55,47 @@ async fn a_command_that_has_ended_stays_ended() {
     assert_eq!(runs(), 2, "a new generation is a new run");
 }
 
+/// Pauses between a goal and a kill of envd, for `make test-long`.
+const PAUSES_MS: [u64; 9] = [0, 2, 5, 10, 20, 40, 80, 160, 320];
+
+/// The first kill comes when the engine has made the container. `BERTH_LAUNCH_KILLS` adds kills after other pauses.
 #[tokio::test]
 async fn killed_at_any_moment_of_a_launch_it_ends_with_one_container_and_one_run() {
+    let kills =
+        env::var("BERTH_LAUNCH_KILLS").map_or(1, |text| text.parse().expect("read BERTH_LAUNCH_KILLS"));
     let mut cluster = Cluster::new().await;
-    let ids: Vec<_> = [0, 2, 5, 10, 20, 40, 80, 160, 320]
-        .into_iter()
-        .map(|delay| (Duration::from_millis(delay), InstanceId::new()))
-        .collect();
+    let ids: Vec<_> = (0..kills).map(|_| InstanceId::new()).collect();
     let line = |id: &InstanceId| format!("echo {id} >>/userhome/runs; exit 5");
-    for (delay, id) in &ids {
+    for (kill, id) in ids.iter().enumerate() {
         cluster.put(id, 1, Goal::Running, &spec_with_command(&line(id))).await;
-        // The delay is what is tried: another moment each time.
-        sleep(*delay).await;
+        if kill == 0 {
+            wait_until("the container is made", async || !cluster.containers().is_empty()).await;
+        } else {
+            // The pause is what is tried: another moment each time.
+            sleep(Duration::from_millis(PAUSES_MS[(kill - 1) % PAUSES_MS.len()])).await;
+        }
         cluster.kill_and_start().await;
     }
-    for (_, id) in &ids {
+    for id in &ids {
         cluster.put(id, 1, Goal::Running, &spec_with_command(&line(id))).await;
     }
-    for (_, id) in &ids {
+    for id in &ids {
         cluster.wait_for_exit(id, 1).await;
     }
     assert_eq!(cluster.containers().len(), ids.len());
     let mut runs: Vec<_> =
         fs::read_to_string(cluster_home(&cluster).join("runs")).unwrap().lines().map(str::to_owned).collect();
     runs.sort_unstable();
-    let wanted: Vec<_> = ids.iter().map(|(_, id)| id.to_string()).collect();
+    let wanted: Vec<_> = ids.iter().map(InstanceId::to_string).collect();
     assert_eq!(runs, wanted, "each ran once");
-    for (_, id) in &ids {
+    for id in &ids {
         cluster.put(id, 2, Goal::Deleted, &spec()).await;
     }
     cluster.kill_and_start().await;
-    for (_, id) in &ids {
+    for id in &ids {
         cluster.put(id, 2, Goal::Deleted, &spec()).await;
     }
-    for (_, id) in &ids {
+    for id in &ids {
         cluster.wait_for_absent(id, 2).await;
     }
     assert_eq!(cluster.containers().len(), 0);
