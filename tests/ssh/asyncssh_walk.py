@@ -9,7 +9,7 @@ import sys
 
 import asyncssh
 
-from door import HOST, KEY, KNOWN, PASSWORD, PORT, check, login
+from door import HOST, KEY, KNOWN, LIMIT, PASSWORD, PORT, check, login
 
 # What stands before a command where there is no shell to find it.
 PREFIX = "/busybox " if sys.argv[2] == "none" else ""
@@ -164,7 +164,7 @@ async def main():
     walks = {"all": (terminal, forwards), "shell": (commands, anywhere, files, passwords), "none": (anywhere, files, passwords)}
     for walk in walks[has]:
         try:
-            await asyncio.wait_for(walk(instance), 60)
+            await asyncio.wait_for(walk(instance), LIMIT)
         except asyncio.TimeoutError:
             sys.exit(f"{walk.__name__} takes too long")
 

@@ -10,7 +10,8 @@ import sys
 import paramiko
 from paramiko.message import Message
 
-from door import HOST, KEY, PASSWORD, PORT, check, login
+import by_paramiko
+from door import KEY, LIMIT, PASSWORD, check, login
 
 instance, other, other_password = sys.argv[1:]
 mine, theirs = login(instance), f"{other}+{instance}"
@@ -36,8 +37,7 @@ class Answers:
 
 
 def begin():
-    transport = paramiko.Transport((HOST, PORT))
-    transport.start_client(timeout=30)
+    transport = by_paramiko.begin()
     transport.auth_handler = Answers()
     send(transport, 5, "ssh-userauth")
     check(answer(transport) == ACCEPT, "signing in may begin")
@@ -59,7 +59,7 @@ def send(transport, kind, *parts):
 
 def answer(transport):
     """What comes next: its number, or nothing when the connection is closed."""
-    return transport.auth_handler.came.get(timeout=60)
+    return transport.auth_handler.came.get(timeout=LIMIT)
 
 
 def request(transport, name, method, *parts):
@@ -82,7 +82,7 @@ def signed(transport, signed_for, sent_as):
 
 def who(transport):
     """In whose instance a command runs now."""
-    channel = transport.open_session(timeout=60)
+    channel = transport.open_session()
     channel.exec_command("cat /userhome/whose")
     return channel.makefile().read().decode()
 

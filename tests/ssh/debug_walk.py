@@ -7,11 +7,11 @@ import json
 import socket
 import sys
 
-from door import check
+from door import LIMIT, check
 
 path, file, line = sys.argv[1], sys.argv[2], int(sys.argv[3])
 door = socket.socket(socket.AF_UNIX)
-door.settimeout(60)
+door.settimeout(LIMIT)
 door.connect(path)
 stream = door.makefile("rwb")
 numbers = iter(range(1, 1_000))

@@ -9,6 +9,8 @@ KEY = os.environ["BERTH_KEY"]
 KNOWN = os.environ["BERTH_KNOWN"]
 USER = os.environ["BERTH_USER"]
 PASSWORD = os.environ["BERTH_PASSWORD"]
+# Seconds that anything may take on a busy machine.
+LIMIT = 120
 
 
 def login(instance):

@@ -6,33 +6,33 @@ import threading
 import paramiko
 from paramiko.message import Message
 
-from door import HOST, KEY, PORT, check, login
+import by_paramiko
+from door import KEY, LIMIT, check, login
 
 instance = sys.argv[1]
 key = paramiko.Ed25519Key.from_private_key_file(KEY)
 
 
 def session():
-    transport = paramiko.Transport((HOST, PORT))
-    transport.start_client(timeout=30)
+    transport = by_paramiko.begin()
     transport.auth_publickey(login(instance), key)
     return transport
 
 
 # Too long for a kernel, not for a packet: one clear line.
 transport = session()
-channel = transport.open_session(timeout=30)
+channel = transport.open_session()
 channel.exec_command(": " + "x" * 150_000)
 check(b"longer than 128 KiB" in channel.makefile_stderr().read(), "a long command is refused in words")
 check(channel.recv_exit_status() == 255, "and its exit code says that it was not run")
 
 # As long as it may be.
-channel = transport.open_session(timeout=30)
+channel = transport.open_session()
 channel.exec_command("echo in # " + "x" * 100_000)
 check(channel.makefile().read() == b"in\n", "a command of 100 kB runs")
 
 # Thousands of variables.
-channel = transport.open_session(timeout=30)
+channel = transport.open_session()
 for number in range(2000):
     message = Message()
     message.add_byte(b"\x62")
@@ -49,7 +49,7 @@ transport.close()
 # A command of 8 MB: whatever becomes of the connection.
 transport = session()
 try:
-    channel = transport.open_session(timeout=30)
+    channel = transport.open_session()
     channel.exec_command("x" * (8 << 20))
     channel.recv_exit_status()
 except (EOFError, OSError, paramiko.SSHException):
@@ -71,11 +71,11 @@ def open_with(transport, number, window, packet):
     for value in (number, window, packet):
         message.add_int(value)
     transport._send_user_message(message)
-    return channel if opened.wait(30) and transport.is_active() else None
+    return channel if opened.wait(LIMIT) and transport.is_active() else None
 
 
 def goes_on(transport, why):
-    other = transport.open_session(timeout=30)
+    other = transport.open_session()
     other.exec_command("echo in")
     check(other.makefile().read() == b"in\n", why)
 
@@ -91,7 +91,7 @@ goes_on(transport, "one that does not read does not hold up the others")
 for window in (0, 1 << 20):
     spoilt = session()
     check(not open_with(spoilt, 1000, window, 0), "no channel has packets of 0 bytes")
-    spoilt.join(30)
+    spoilt.join(LIMIT)
     check(not spoilt.is_active(), "whoever asks for packets of 0 bytes is sent away")
     goes_on(transport, "the others do not notice")
 transport.close()

@@ -4,18 +4,18 @@ import sys
 
 import paramiko
 
-from door import HOST, KEY, PORT, check, login
+import by_paramiko
+from door import KEY, check, login
 
 instance, rounds = sys.argv[1], int(sys.argv[2])
-transport = paramiko.Transport((HOST, PORT))
-transport.start_client(timeout=30)
+transport = by_paramiko.begin()
 transport.auth_publickey(login(instance), paramiko.Ed25519Key.from_private_key_file(KEY))
 
 # Kept open: past a bound each is refused, and the rest go on.
 channels, refused = [], 0
 for _ in range(rounds):
     try:
-        channels.append(transport.open_session(timeout=60))
+        channels.append(transport.open_session())
     except paramiko.ChannelException as error:
         check(error.code == 4, f"refused for want of room, not with {error.code}")
         refused += 1
@@ -28,5 +28,5 @@ check(channels[0].makefile().read() == b"in\n", "those that are open work")
 for channel in channels:
     channel.close()
 for _ in range(rounds // 4):
-    transport.open_session(timeout=60).close()
+    transport.open_session().close()
 transport.close()

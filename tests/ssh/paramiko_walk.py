@@ -5,7 +5,8 @@ import sys
 
 import paramiko
 
-from door import HOST, KEY, KNOWN, PASSWORD, PORT, check, login
+import by_paramiko
+from door import HOST, KEY, KNOWN, LIMIT, PASSWORD, PORT, check, login
 
 instance, shell = sys.argv[1], sys.argv[2] != "none"
 
@@ -13,14 +14,14 @@ instance, shell = sys.argv[1], sys.argv[2] != "none"
 def connect(**more):
     client = paramiko.SSHClient()
     client.load_host_keys(KNOWN)
-    client.connect(HOST, PORT, login(instance), allow_agent=False, look_for_keys=False, timeout=30, **more)
+    nothing_else = {"allow_agent": False, "look_for_keys": False, "transport_factory": by_paramiko.Transport}
+    client.connect(HOST, PORT, login(instance), timeout=LIMIT, **nothing_else, **more)
     return client
 
 
 def interactive():
     """Signs in by an answer to a question, as PuTTY does."""
-    transport = paramiko.Transport((HOST, PORT))
-    transport.start_client(timeout=30)
+    transport = by_paramiko.begin()
     asked = []
 
     def answer(title, instructions, prompts):
@@ -35,13 +36,13 @@ def interactive():
 
 
 def terminal(client):
-    channel = client.get_transport().open_session(timeout=30)
+    channel = client.get_transport().open_session()
     channel.get_pty("xterm", 91, 27)
     channel.exec_command("test -t 0" if shell else "/busybox test -t 0")
     check(channel.recv_exit_status() == 0, "there is a terminal")
     if shell:
         channel = client.invoke_shell("xterm", 91, 27)
-        channel.settimeout(60)
+        channel.settimeout(LIMIT)
         channel.send(b"echo in-$((6*7)); exit 5\r")
         shown = b""
         while piece := channel.recv(1000):
@@ -54,13 +55,13 @@ def forwards(client):
     """From a port inside to this side, and from this side to that port, by one connection."""
     transport = client.get_transport()
     port = transport.request_port_forward("127.0.0.1", 0)
-    there = transport.open_channel("direct-tcpip", ("127.0.0.1", port), ("127.0.0.1", 1), timeout=30)
-    here = transport.accept(60)
+    there = transport.open_channel("direct-tcpip", ("127.0.0.1", port), ("127.0.0.1", 1))
+    here = transport.accept(LIMIT)
     there.sendall(b"ping")
     check(here.recv(4) == b"ping", "it arrives")
     here.sendall(b"pong")
     here.shutdown_write()
-    there.settimeout(60)
+    there.settimeout(LIMIT)
     check(there.recv(100) == b"pong" and there.recv(1) == b"", "the answer and its end arrive")
     transport.cancel_port_forward("127.0.0.1", port)
 

@@ -9,7 +9,8 @@ import sys
 import paramiko
 from paramiko.message import Message
 
-from door import HOST, KEY, PORT, login, spoil
+import by_paramiko
+from door import KEY, login, spoil
 
 instance, rounds = sys.argv[1], int(sys.argv[2])
 dice = random.Random(int.from_bytes(instance.encode(), "big"))
@@ -34,10 +35,9 @@ def right_packets(channel):
 
 
 def session():
-    transport = paramiko.Transport((HOST, PORT))
-    transport.start_client(timeout=30)
+    transport = by_paramiko.begin()
     transport.auth_publickey(login(instance), key)
-    return transport, transport.open_session(timeout=30)
+    return transport, transport.open_session()
 
 
 sent = 0

@@ -5,7 +5,8 @@ import sys
 
 import paramiko
 
-from door import HOST, KEY, PORT, USER, check, login, spoil
+import by_paramiko
+from door import KEY, LIMIT, USER, check, login, spoil
 
 instance, rounds = sys.argv[1], int(sys.argv[2])
 dice = random.Random(int.from_bytes(instance.encode(), "big"))
@@ -40,12 +41,11 @@ def right_packets():
     ]
 
 
-transport = paramiko.Transport((HOST, PORT))
-transport.start_client(timeout=30)
+transport = by_paramiko.begin()
 transport.auth_publickey(USER if instance == "-" else login(instance), key)
 sent = 0
 while sent < rounds:
-    channel = transport.open_session(timeout=30)
+    channel = transport.open_session()
     channel.invoke_subsystem("sftp")
     channel.sendall(b"\0\0\0\5\1\0\0\0\3")
     for _ in range(PACKETS_EACH):
@@ -59,7 +59,7 @@ while sent < rounds:
         sent += 1
     # Whatever it answers, the end of input is its end.
     channel.shutdown_write()
-    channel.settimeout(60)
+    channel.settimeout(LIMIT)
     while channel.recv(1 << 16):
         pass
     channel.close()

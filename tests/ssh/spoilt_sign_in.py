@@ -12,6 +12,7 @@ import sys
 import paramiko
 from paramiko.message import Message
 
+import by_paramiko
 from door import HOST, KEY, PASSWORD, PORT, check, login, spoil
 from hello import IGNORE, KEX_ECDH, KEX_INIT, NEW_KEYS, framed, text
 
@@ -79,8 +80,7 @@ class Silence:
 
 def sign_in(most):
     """Spoilt packets on one connection until it is closed, and how many that were."""
-    transport = paramiko.Transport((HOST, PORT))
-    transport.start_client(timeout=30)
+    transport = by_paramiko.begin()
     transport.auth_handler = Silence()
     sent = 0
     try:
@@ -108,10 +108,9 @@ while left > 0:
     left -= sign_in(min(left, 10))
 
 # After all of it somebody who does it right is let in.
-transport = paramiko.Transport((HOST, PORT))
-transport.start_client(timeout=30)
+transport = by_paramiko.begin()
 transport.auth_publickey(login(instance), key)
-channel = transport.open_session(timeout=30)
+channel = transport.open_session()
 channel.exec_command("echo in")
 check(channel.makefile().read() == b"in\n", "it works as before")
 transport.close()
