@@ -12,7 +12,7 @@ pub use self::{
     local_image::{LocalImage, put_busybox},
     private::PrivateEngine,
     signed_in::SignedIn,
-    valve::Valve,
+    valve::{Pending, Valve},
     view::{EngineView, Taken},
 };
 use crate::OrFail as _;

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 
 use crate::OrFail as _;
@@ -41,6 +42,8 @@ struct Now {
     mode: Mode,
     /// Requests that came while it hung or was slow.
     held: usize,
+    /// The connections of those that came while it hung.
+    hung: Vec<UnixStream>,
     /// Answers that were nonsense.
     nonsense: usize,
     /// A container whose last run the engine seems to hold on to.
@@ -61,7 +64,7 @@ impl Valve {
     pub fn new(engine: &Path) -> Self {
         let directory = tempfile::Builder::new().prefix("berth-valve-").tempdir_in("/tmp");
         let directory = directory.or_fail("make a directory");
-        let now = Now { mode: Mode::Open, held: 0, nonsense: 0, clings_to: None };
+        let now = Now { mode: Mode::Open, held: 0, hung: Vec::new(), nonsense: 0, clings_to: None };
         let shared =
             Arc::new(Shared { engine: engine.to_owned(), now: Mutex::new(now), changed: Condvar::new() });
         let valve = Self { shared: Arc::clone(&shared), directory };
@@ -105,6 +108,13 @@ impl Valve {
         self.shared.now().held
     }
 
+    /// Returns the requests that wait since it hangs.
+    pub fn pending(&self) -> Pending {
+        let now = self.shared.now();
+        let open = now.hung.iter().filter(|request| is_open(request));
+        Pending(open.filter_map(|request| request.try_clone().ok()).collect())
+    }
+
     /// Answers so far that made no sense.
     pub fn nonsense(&self) -> usize {
         self.shared.now().nonsense
@@ -114,8 +124,26 @@ impl Valve {
         let mut now = self.shared.now();
         now.mode = mode;
         now.held = 0;
+        now.hung.clear();
         self.shared.changed.notify_all();
     }
+}
+
+/// Requests that wait at a [`Valve`] that hangs.
+#[derive(Debug)]
+pub struct Pending(Vec<UnixStream>);
+
+impl Pending {
+    /// Returns `false` once envd has given up all of them.
+    pub fn any_waits(&self) -> bool {
+        self.0.iter().any(is_open)
+    }
+}
+
+/// Returns `true` until the other side gives up.
+fn is_open(stream: &UnixStream) -> bool {
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(stream, PollFlags::RDHUP)], Some(&at_once)) == Ok(0)
 }
 
 impl Drop for Valve {
@@ -131,11 +159,14 @@ impl Shared {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits while it hangs, and for a while when it is slow.
-    fn pass(&self, is_request: bool) -> Mode {
+    /// Waits while it hangs, and for a while when it is slow. `from` is the connection of what wants to pass.
+    fn pass(&self, from: &UnixStream, is_request: bool) -> Mode {
         let mut now = self.now();
         if matches!(now.mode, Mode::Hung | Mode::Slow(_)) && is_request {
             now.held += 1;
+        }
+        if now.mode == Mode::Hung && is_request {
+            now.hung.extend(from.try_clone());
         }
         if let Mode::Slow(delay) = now.mode
             && is_request
@@ -181,7 +212,7 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
 fn carry(mut from: UnixStream, mut to: UnixStream, shared: &Shared, is_request: bool) {
     let mut bytes = [0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut bytes) {
-        let mode = shared.pass(is_request);
+        let mode = shared.pass(&from, is_request);
         if is_request && let Some(refusal) = shared.refusal(&bytes[..read]) {
             let _ = from.write_all(refusal.as_bytes());
             continue;
