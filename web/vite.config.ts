@@ -37,6 +37,7 @@ export default defineConfig({
   },
   test: {
     include: ['src/**/*.test.{ts,tsx}'],
+    setupFiles: ['src/testing/setup.ts'],
     restoreMocks: true,
     // A busy machine is no fault of what is tested.
     testTimeout: 60_000,

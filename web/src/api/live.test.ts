@@ -2,6 +2,7 @@
 import { QueryClient, QueryObserver } from '@tanstack/react-query'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
+import { eventually } from '../testing/eventually'
 import { EventParser } from './event-stream'
 import { instanceChanged, instanceDeleted, instanceQuery, instancesQuery, withInstance } from './instances'
 import { Live } from './live'
@@ -89,9 +90,9 @@ test('what was asked for before the news, and answered after them, is asked agai
   now.status = 'running'
   instanceChanged(cache, instance('a', '2026-01-01'))
   asked.shift()?.()
-  await vi.waitFor(() => expect(asked).toHaveLength(1))
+  await eventually(() => expect(asked).toHaveLength(1))
   asked.shift()?.()
-  await vi.waitFor(() => expect(view.getCurrentResult().data?.status.state).toBe('running'))
+  await eventually(() => expect(view.getCurrentResult().data?.status.state).toBe('running'))
   leave()
 })
 
@@ -140,7 +141,7 @@ test('a task that is shown with its job is read after it, and not once it has en
     return new QueryObserver(cache, { queryKey, queryFn, staleTime: Infinity }).subscribe(() => undefined)
   })
   refetchTopics(cache, ['work'])
-  await vi.waitFor(() => expect(read).toHaveLength(2))
+  await eventually(() => expect(read).toHaveLength(2))
   expect(read).toEqual(['jobs one job', 'instances one goes_on'])
   for (const end of leave) end()
 })

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type WebSocket as Served, WebSocketServer } from 'ws'
 
+import { eventually } from '../testing/eventually'
 import { doubt } from './link'
 import { LastingSocket } from './socket'
 
@@ -49,24 +50,24 @@ function open() {
 test('a link that died in silence is made anew when the browser has another network', async () => {
   const links = await server()
   const shown = open()
-  await vi.waitFor(() => expect(shown).toEqual(['opened', 'hello 1']))
+  await eventually(() => expect(shown).toEqual(['opened', 'hello 1']))
   window.dispatchEvent(new Event('online'))
-  await vi.waitFor(() => expect(shown).toEqual(['opened', 'hello 1', 'lost', 'opened', 'hello 2']))
+  await eventually(() => expect(shown).toEqual(['opened', 'hello 1', 'lost', 'opened', 'hello 2']))
   // What the old one may still say is nobody's business any more.
   links[0]?.send(Buffer.from('late'))
   links[1]?.send(Buffer.from('typed'))
-  await vi.waitFor(() => expect(shown.at(-1)).toBe('typed'))
+  await eventually(() => expect(shown.at(-1)).toBe('typed'))
   expect(shown).not.toContain('late')
 })
 
 test('one that was heard since another connection was lost stays', async () => {
   const links = await server()
   const shown = open()
-  await vi.waitFor(() => expect(shown).toEqual(['opened', 'hello 1']))
+  await eventually(() => expect(shown).toEqual(['opened', 'hello 1']))
   doubt(Date.now() - 60_000)
   links[0]?.send(Buffer.from('still here'))
-  await vi.waitFor(() => expect(shown).toEqual(['opened', 'hello 1', 'still here']))
+  await eventually(() => expect(shown).toEqual(['opened', 'hello 1', 'still here']))
   expect(links).toHaveLength(1)
   doubt(Date.now() + 1)
-  await vi.waitFor(() => expect(links).toHaveLength(2))
+  await eventually(() => expect(links).toHaveLength(2))
 })
