@@ -20,6 +20,8 @@ import tempfile
 import time
 
 LIMIT_SECONDS = 600
+# The time that the agent has to connect.
+CONNECT_SECONDS = 120
 DOCKER = "/usr/bin/docker" if os.access("/usr/bin/docker", os.X_OK) else "docker"
 
 
@@ -54,7 +56,7 @@ class Door:
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(folder / "link" / "gateway.sock"))
         self.listener.listen()
-        self.listener.settimeout(30)
+        self.listener.settimeout(CONNECT_SECONDS)
         self.link = self.accept()
         self.requests = 0
 
@@ -92,7 +94,7 @@ def launch(options, folder):
     if options.install and host_ca.is_file():
         mounts.append(f"{host_ca}:/.berth/ca.pem:ro")
     volumes = [part for mount in mounts for part in ("-v", mount)]
-    run = [DOCKER, "run", "-d", "--rm", "--user", "0", "--security-opt", "no-new-privileges", *volumes]
+    run = [DOCKER, "run", "-d", "--user", "0", "--security-opt", "no-new-privileges", *volumes]
     network = [] if options.install else ["--network", "none"]
     started = [*run, *network, "--entrypoint", "/.berth/agent", options.image]
     return subprocess.run(started, check=True, capture_output=True, text=True).stdout.strip()
@@ -124,6 +126,9 @@ def main():
                 inside = [DOCKER, "exec", "-e", f"PORT={report['port']}", container, "sh", "-euc", options.run]
                 if subprocess.run(inside, check=False).returncode != 0:
                     sys.exit(f"`{options.run}` failed in the container\n{report['log']}")
+        except TimeoutError:
+            logs = subprocess.run([DOCKER, "logs", container], check=False, capture_output=True, text=True)
+            sys.exit(f"the agent did not connect within {CONNECT_SECONDS} s\n{logs.stdout}{logs.stderr}")
         finally:
             subprocess.run([DOCKER, "rm", "-f", container], check=False, capture_output=True)
 

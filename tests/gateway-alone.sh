@@ -21,11 +21,12 @@ ssh=$(free_port)
 url=http://127.0.0.1:$port
 BERTH_HTTP=127.0.0.1:$port BERTH_SSH=127.0.0.1:$ssh "$bin/gateway" >"$data/out" 2>"$log" &
 gateway=$!
-for _ in $(seq 100); do
+for _ in $(seq 1200); do
   grep -q Password "$data/out" && break
-  kill -0 "$gateway" || { cat "$log"; exit 1; }
+  kill -0 "$gateway" || { cat "$log" >&2; exit 1; }
   sleep 0.1
 done
+grep -q Password "$data/out" || { cat "$log" >&2; echo "the gateway printed no password within 2 minutes" >&2; exit 1; }
 
 # Signs in and chooses a password of one's own; the command keeps its own sign-in, `token` tells it.
 login() {

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Checks that the tools serve an image that has none of what they need: no shell
 # but its own, no C library. `smoke.sh [IMAGE]`; BERTH_BIN is where the agent is,
-# BERTH_CACHE where the tools are unpacked.
+# BERTH_TOOLS where the tools are unpacked [BERTH_CACHE/tools].
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 image=${1:-localhost/berth/tools:latest}
-tools=${BERTH_CACHE:-$HOME/.cache/berth}/tools
+tools=${BERTH_TOOLS:-${BERTH_CACHE:-$HOME/.cache/berth}/tools}
 docker=/usr/bin/docker
 [[ -x $docker ]] || docker=docker
 

@@ -82,12 +82,16 @@ names=(train rests)
 jobs=(learns evaluates)
 keep &
 keeper=$!
-for _ in $(seq 300); do
+is_kept() {
   [[ $(as some-user ls 2>/dev/null | grep -c running) == "${#names[@]}" ]] &&
-    as some-user image show train:v1 2>/dev/null | grep -q ready && break
-  kill -0 "$envd" || { cat "$data/envd.log"; exit 1; }
+    as some-user image show train:v1 2>/dev/null | grep -q ready
+}
+for _ in $(seq 600); do
+  is_kept && break
+  kill -0 "$envd" || { cat "$data/envd.log" >&2; exit 1; }
   sleep 0.2
 done
+is_kept || { cat "$data/envd.log" >&2; echo "not within 2 minutes: instances that run and a saved image" >&2; exit 1; }
 
 # The description, with what is there among what is tried. Tokens are named by ids, so each has a number of them.
 description=$data/openapi.json

@@ -16,12 +16,13 @@ if ! { [ -f "$folder/pid" ] && kill -0 "$(cat "$folder/pid")" 2>/dev/null; }; th
   nohup python3 -u -m http.server --bind 127.0.0.1 0 >"$folder/log" 2>&1 </dev/null &
   echo $! >"$folder/pid"
 fi
-for _ in $(seq 100); do
+for _ in $(seq 1200); do
   port=$(sed -n 's/.* port \([0-9]*\) .*/\1/p' "$folder/log" 2>/dev/null | head -n 1)
   [ -n "$port" ] && break
   sleep 0.1
 done
 echo "listeningOn==$port=="
 echo "connectionToken==$(cat "$folder/token")=="
+[ -n "$port" ] || cat "$folder/log"
 [ -n "$port" ]
 echo "exitCode==$?=="
