@@ -20,6 +20,10 @@ export const APP_LIMIT_MS = 300_000
 /** Ends a walk that hangs while there is still time to keep what its pages show. */
 const WALK_LIMIT_MS = Number(needed('WALK_LIMIT_SECONDS')) * 1000
 
+/** The file that appears when the test beside the walk has failed. */
+const GIVE_UP = join(needed('SIGNALS'), 'give-up')
+const GAVE_UP = 'the test beside the walk failed; see its own output'
+
 /** The pause between two checks of a condition that no page can wait for. */
 const PAUSE_MS = 50
 
@@ -96,20 +100,25 @@ export async function inBrowser(name, { gatewayGoes = false, sessionEnds = false
     await keep(name, context, recorded)
     throw error
   } finally {
-    await context.close()
+    // The browser may be gone; that must not hide the error of the walk.
+    await context.close().catch((error) => console.error(`cannot close the browser: ${error}`))
   }
 }
 
-/** Fails a walk that hangs. */
+/** Fails a walk that hangs, or whose test has failed beside it. */
 async function beforeDeadline(walk) {
-  let deadline
-  const hung = new Promise((_, reject) => {
+  let deadline, looking
+  const over = new Promise((_, reject) => {
     deadline = setTimeout(() => reject(new Error('the walk hangs')), WALK_LIMIT_MS - performance.now())
+    looking = setInterval(() => {
+      if (existsSync(GIVE_UP)) reject(new Error(GAVE_UP))
+    }, PAUSE_MS)
   })
   try {
-    await Promise.race([walk, hung])
+    await Promise.race([walk, over])
   } finally {
     clearTimeout(deadline)
+    clearInterval(looking)
   }
 }
 
@@ -139,11 +148,13 @@ async function keep(name, context, { messages, requests }) {
   const path = (what) => join(failures, `${name}-${what}`)
   const pages = context.pages().filter((page) => page.url() !== 'about:blank')
   const urls = pages.map((page, index) => `page ${index + 1}: ${page.url()}\n`)
-  writeFileSync(path('pages.txt'), urls.join(''))
-  writeFileSync(path('console.txt'), messages.join(''))
-  writeFileSync(path('requests.txt'), requests.join(''))
-  const shots = pages.map((page, index) => page.screenshot({ path: path(`page-${index + 1}.png`) }))
-  const kept = await Promise.allSettled(shots)
+  const write = async (what, lines) => writeFileSync(path(what), lines.join(''))
+  const kept = await Promise.allSettled([
+    write('pages.txt', urls),
+    write('console.txt', messages),
+    write('requests.txt', requests),
+    ...pages.map((page, index) => page.screenshot({ path: path(`page-${index + 1}.png`) })),
+  ])
   kept.push(...(await Promise.allSettled([context.tracing.stop({ path: path('trace.zip') })])))
   for (const { reason } of kept) if (reason) console.error(`cannot keep all of a failed walk: ${reason}`)
 }
@@ -266,6 +277,8 @@ export async function eventually(look, wanted, { what, limit = LIMIT_MS } = {}) 
   for (;;) {
     const is = await look()
     if (isDeepStrictEqual(is, wanted)) return
+    // Else a walk that was given up would go on until its limit.
+    if (existsSync(GIVE_UP)) throw new Error(GAVE_UP)
     if (performance.now() > until) {
       throw new assert.AssertionError({ message: what, actual: is, expected: wanted, operator: 'eventually' })
     }

@@ -3,11 +3,13 @@
 use std::{
     fs::File,
     io::Write as _,
+    panic::{AssertUnwindSafe, resume_unwind},
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use tests::{
     Aside, LIMIT, OrFail as _, Registry, Setup, World,
     engine::{LocalImage, put_busybox},
@@ -121,6 +123,24 @@ fn walking_for(
     }
 }
 
+/// Runs a walk and what the test does `beside` it. If that panics, the walk is told to fail, so that it keeps screenshots
+/// and a trace; then the panic goes on. `signals` is the data directory of the walk's world.
+async fn walk_beside(walk: impl Future<Output = ()>, beside: impl Future<Output = ()>, signals: PathBuf) {
+    let mut failure = None;
+    let beside = async {
+        if let Err(panic) = AssertUnwindSafe(beside).catch_unwind().await {
+            failure = Some(panic);
+            std::fs::write(signals.join("give-up"), "").or_fail("tell the walk");
+        }
+        Ok(())
+    };
+    // A walk that fails ends both at once.
+    let ended = tokio::try_join!(AssertUnwindSafe(walk).catch_unwind(), beside);
+    if let Some(panic) = failure.or(ended.err()) {
+        resume_unwind(panic);
+    }
+}
+
 /// A running instance, with room for what is run in it.
 async fn create(world: &World, name: &str, image: &str) {
     world.berth(&["create", name, "--image", image, "--cpus", "2", "-m", "3G", "--wait"]).await.succeeded();
@@ -164,7 +184,7 @@ async fn a_session_that_ends_takes_nothing_with_it() {
 #[tokio::test]
 async fn open_pages_are_live_and_miss_nothing() {
     let mut world = World::start().await;
-    let walked = walking(&world, "live");
+    let (walked, signals) = (walking(&world, "live"), world.data().to_owned());
     let signal = |name: &str| world.data().join(name);
     let (kill, seen, more) =
         (signal("kill-the-gateway"), signal("saw-the-banner"), signal("do-something-more"));
@@ -182,7 +202,7 @@ async fn open_pages_are_live_and_miss_nothing() {
         wanted("the walk wants more", &more).await;
         create(&world, "later_1", tests::IMAGE).await;
     };
-    tokio::join!(walked, doing);
+    walk_beside(walked, doing, signals).await;
 }
 
 #[tokio::test]
@@ -390,7 +410,7 @@ async fn the_mouse_moves_on_the_desktop() {
         .await;
         std::fs::write(seen, "").or_fail("tell the walk");
     };
-    tokio::join!(walked, looking);
+    walk_beside(walked, looking, world.data().to_owned()).await;
 }
 
 #[tokio::test]
@@ -410,14 +430,14 @@ async fn a_printed_address_opens_a_terminal_in_one_browser_once() {
             std::fs::rename(whole, world.data().join(done)).or_fail("tell the walk");
         }
     };
-    tokio::join!(walked, printing);
+    walk_beside(walked, printing, world.data().to_owned()).await;
 }
 
 #[tokio::test]
 async fn a_shell_is_the_same_after_the_gateway_was_killed() {
     let mut world = World::start().await;
     create(&world, "shell", tests::IMAGE).await;
-    let walked = walking(&world, "terminal");
+    let (walked, signals) = (walking(&world, "terminal"), world.data().to_owned());
     let signal = |name: &str| world.data().join(name);
     let (asked, seen, done) = (signal("kill-the-gateway"), signal("saw-it-lost"), signal("gateway-is-back"));
     let wanted = async |what: &str, path: &Path| {
@@ -430,5 +450,5 @@ async fn a_shell_is_the_same_after_the_gateway_was_killed() {
         world.start_gateway().await;
         std::fs::write(done, "").or_fail("tell the walk");
     };
-    tokio::join!(walked, killing);
+    walk_beside(walked, killing, signals).await;
 }
