@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use tests::{LIMIT, OrFail as _, Port, Program, wait_until, wait_until_agreed};
+use tests::{LIMIT, OrFail as _, Port, Program, programs, wait_until, wait_until_agreed};
 
 const DOMAIN: &str = "berth.example.org";
 
@@ -64,8 +64,7 @@ fn start_authority(folder: &Path, ports: &Ports) -> [Program; 2] {
 }
 
 fn start_gateway(folder: &Path, ports: &Ports) -> Program {
-    let programs = std::env::var_os("BERTH_BIN").or_fail("read BERTH_BIN");
-    let mut gateway = Command::new(Path::new(&programs).join("gateway"));
+    let mut gateway = Command::new(programs().join("gateway"));
     gateway.env("BERTH_DATA", folder.join("data")).env("SSL_CERT_FILE", folder.join("own.pem"));
     gateway.env("BERTH_HTTP", format!("127.0.0.1:{}", ports.site));
     gateway.env("BERTH_SSH", format!("127.0.0.1:{}", ports.ssh));

@@ -45,7 +45,7 @@ impl Aside {
         let mut work = JoinSet::new();
         for (port, listener) in doors {
             let listener = tokio::net::TcpListener::from_std(listener).or_fail("watch a door");
-            work.spawn(hand_through(listener, move || TcpStream::connect(("127.0.0.1", port))));
+            work.spawn(hand_through(listener, move || connect(port)));
         }
         Self { child, _doors: work }
     }
@@ -54,6 +54,12 @@ impl Aside {
     pub async fn ended(mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
+}
+
+async fn connect(port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// A network with a loopback, and with a wire that leads nowhere: without one a browser takes itself for offline.

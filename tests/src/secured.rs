@@ -81,5 +81,6 @@ async fn connect(certificate: PathBuf, port: u16) -> io::Result<impl Stream + us
         .with_no_client_auth();
     let name = ServerName::try_from(CONSOLE).map_err(io::Error::other)?;
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.set_nodelay(true)?;
     TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }

@@ -267,15 +267,10 @@ pub(crate) async fn all<T>(stream: impl Stream<Item = T>) -> Vec<T> {
     timeout(LIMIT, stream.collect()).await.expect("the stream does not end")
 }
 
-/// The static agent: from `BERTH_BIN`, else where `make agent` leaves it.
+/// The static agent: from `BERTH_BIN`, else from `bin/` of this workspace, which `make build` fills.
 fn agent() -> PathBuf {
-    let built = || {
-        let release = Path::new(env!("CARGO_BIN_EXE_envd")).parent()?;
-        let host = format!("{}-unknown-linux-gnu", env::consts::ARCH);
-        Some(release.parent()?.join(host).join("agent/envd-agent"))
-    };
-    let agent =
-        env::var_os("BERTH_BIN").map(|bin| Path::new(&bin).join("envd-agent")).or_else(built).unwrap();
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("bin");
+    let agent = env::var_os("BERTH_BIN").map_or(built, PathBuf::from).join("envd-agent");
     assert!(agent.is_file(), "no agent at `{}`; run `make build` first", agent.display());
     agent
 }
