@@ -44,7 +44,7 @@ prepare_one() {
 find_what_is_left() {
   local name
   for name in "${names[@]}"; do
-    state[$name]=done
+    state[$name]="done"
     if ! is_ready "$name" >>"$log" 2>&1; then
       state[$name]=waiting
       left+=("$name")
@@ -106,7 +106,7 @@ run() {
     write_status
     start=$EPOCHSECONDS
     if prepare_one "$name" >>"$log" 2>&1; then
-      state[$name]=done
+      state[$name]="done"
       remember "$name" $((EPOCHSECONDS - start))
       say "prepared ${title[$name]}"
     else
