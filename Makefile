@@ -64,7 +64,7 @@ test: docker test-packages nextest build images ## do all set-up and run every t
 	$(call step,bench statistics)
 	@python3 -m unittest discover -q -s tests/bench -p '*_test.py'
 	$(call step,tests)
-	@$(NEXTEST) cargo nextest run --release --workspace --no-fail-fast
+	@$(NEXTEST) env -u BERTH_STEPS cargo nextest run --release --workspace --no-fail-fast
 	$(call step,image smoke tests)
 	@for smoke in images/*/smoke.sh; do "$$smoke"; done
 
