@@ -77,7 +77,7 @@ test-fast: nextest ## run lints and unit tests of what changed since BASE; needs
 
 test-long: export BERTH_BIN = $(CURDIR)/bin
 # `--no-capture` runs one test at a time: each of these loads the machine alone. A filter that matches nothing fails.
-test-long: LONG = $(NEXTEST) cargo nextest run --release --workspace --no-capture -E
+test-long: LONG = $(NEXTEST) cargo nextest run --release --profile long --workspace --no-capture -E
 test-long: docker nextest build images test-packages ## run the tests that take hours: kills, odd requests and broken packets by the thousand, gigabytes
 	$(call step,100 kills)
 	@export BERTH_CRASH_ROUNDS=$${BERTH_CRASH_ROUNDS:-100} BERTH_ENGINE_CRASH_ROUNDS=$${BERTH_ENGINE_CRASH_ROUNDS:-20} BERTH_LAUNCH_KILLS=$${BERTH_LAUNCH_KILLS:-28}; \

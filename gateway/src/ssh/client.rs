@@ -289,8 +289,18 @@ impl Handler for Client {
         Ok(())
     }
 
-    async fn data(&mut self, channel: ChannelId, _data: &[u8], _session: &mut Session) -> Result<()> {
-        self.shared.pressure.brake(channel.number()).await
+    async fn data(&mut self, channel: ChannelId, data: &[u8], _session: &mut Session) -> Result<()> {
+        self.shared.pressure.arrived(channel.number(), data.len()).await
+    }
+
+    async fn extended_data(
+        &mut self,
+        channel: ChannelId,
+        _kind: u32,
+        data: &[u8],
+        _session: &mut Session,
+    ) -> Result<()> {
+        self.shared.pressure.arrived(channel.number(), data.len()).await
     }
 
     fn adjust_window(&mut self, channel: ChannelId, given: u32) -> u32 {

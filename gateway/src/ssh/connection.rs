@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     client::Client,
     gate::Place,
-    inbox::{Backlogs, Pressure},
+    pressure::{Backlogs, Pressure},
     wire::Wire,
 };
 use crate::{

@@ -17,6 +17,7 @@ mod host_key;
 mod inbox;
 mod login;
 mod menu;
+mod pressure;
 mod relay;
 mod session;
 mod waiting;
@@ -161,7 +162,7 @@ impl Ssh {
 struct Door {
     gate: Gate,
     config: Arc<server::Config>,
-    backlogs: Arc<inbox::Backlogs>,
+    backlogs: Arc<pressure::Backlogs>,
     app: Arc<App>,
 }
 

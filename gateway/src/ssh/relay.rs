@@ -12,7 +12,8 @@ use russh::{
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::{
-    inbox::{Inbox, Input, Pressure},
+    inbox::{Inbox, Input},
+    pressure::Pressure,
     words::Words,
 };
 use crate::agents::{AgentError, Agents, Process};
