@@ -136,8 +136,12 @@ async fn what_runs_goes_on_while_an_engine_with_live_restore_is_away() {
     let run = async |line: &str| world.berth(&["exec", "runs", "--", "sh", "-c", line]).await.succeeded();
     run("echo kept > /kept; (busybox setsid sleep 100000 </dev/null >/dev/null 2>&1 &)").await;
     let find = "for p in /proc/[0-9]*; do busybox grep -q '^sleep' $p/comm && echo $p; done; true";
-    let process = run(find).await;
-    assert_eq!(process.lines().count(), 1, "{process}");
+    // It is `sleep` a moment after the shell has started it.
+    let process = wait_until("the process runs", LIMIT, async || {
+        let found = run(find).await;
+        (found.lines().count() == 1).then_some(found)
+    })
+    .await;
     let id = show(&world, "runs").await.id;
 
     engine.kill_daemon();
