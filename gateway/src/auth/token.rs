@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
 use gateway_api::token::TOKEN_PREFIX;
 use sha2::{Digest as _, Sha256};
 
@@ -34,6 +37,21 @@ impl Token {
         (secret.len() == LETTERS && secret.bytes().all(letter)).then(|| Self(text.to_owned()))
     }
 
+    /// Returns every token that stands in the value of a header, whatever its scheme: as a word of its own, or as a part of
+    /// what is written in base64, as the name and the password of `Basic` are. The parts of a JWT are no words.
+    pub(crate) fn all_in(value: &[u8]) -> Vec<Self> {
+        let encoded = |word: &[u8]| {
+            let decoded = STANDARD_NO_PAD.decode(word).or_else(|_| URL_SAFE_NO_PAD.decode(word));
+            decoded.map(|text| words(&text).filter_map(Self::from_word).collect()).unwrap_or_default()
+        };
+        let inside = |word| Self::from_word(word).map_or_else(|| encoded(word), |token| vec![token]);
+        words(value).filter(|word| word.len() >= LETTERS).flat_map(inside).collect()
+    }
+
+    fn from_word(word: &[u8]) -> Option<Self> {
+        std::str::from_utf8(word).ok().and_then(Self::from_client)
+    }
+
     pub(crate) fn is_for_api(&self) -> bool {
         self.0.len() > LETTERS
     }
@@ -46,6 +64,11 @@ impl Token {
     pub(crate) fn hash(&self) -> TokenHash {
         Sha256::digest(self.0.as_bytes()).into()
     }
+}
+
+/// Splits where no letter of a token, of base64 or of a JWT stands.
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| !byte.is_ascii_alphanumeric() && !b"-_.+/".contains(byte))
 }
 
 impl fmt::Debug for Token {
@@ -69,6 +92,39 @@ mod tests {
         }
         for wrong in ["", "berth_", &"x".repeat(42), &"x".repeat(44), &format!("{} ", "x".repeat(42))] {
             assert!(Token::from_client(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_found_wherever_they_stand_in_a_header() {
+        let (session, api) = (Token::new(), Token::new_for_api());
+        let found = |value: &str| -> Vec<String> {
+            Token::all_in(value.as_bytes()).iter().map(|token| token.reveal().to_owned()).collect()
+        };
+        for token in [&session, &api] {
+            let token = token.reveal();
+            let basic = STANDARD_NO_PAD.encode(format!("alice:{token}"));
+            for value in [
+                format!("Bearer {token}"),
+                format!("bearer   {token}\t"),
+                format!("Bearer {token}, Basic x"),
+                format!("Basic x,Bearer {token}"),
+                format!("token {token}"),
+                format!("Token token=\"{token}\""),
+                token.to_owned(),
+                format!("Basic {basic}"),
+                format!("Basic {basic}=="),
+                format!("Basic {}", URL_SAFE_NO_PAD.encode(format!("{token}:"))),
+            ] {
+                assert_eq!(found(&value), [token], "{value}");
+            }
+        }
+        assert_eq!(Token::all_in(&[b"Bearer \xff ", api.reveal().as_bytes(), b"\xff"].concat()).len(), 1);
+        let both = format!("Bearer {}, Bearer {}", session.reveal(), api.reveal());
+        assert_eq!(found(&both), [session.reveal(), api.reveal()]);
+        let jwt = format!("Bearer eyJh.eyJz.{}", session.reveal());
+        for other in ["", "token abc", "Basic YWxpY2U6cGFzc3dvcmQ=", &jwt] {
+            assert!(found(other).is_empty(), "{other}");
         }
     }
 }

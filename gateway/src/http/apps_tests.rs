@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use envd_api::agent::{AppProblem, AppReport, AppState, AppStep};
 use http::Method;
 use serde_json::json;
@@ -67,6 +68,46 @@ async fn an_app_sees_the_request_and_nothing_of_ours() {
         "{answer}"
     );
     assert!(answer.contains("content-security-policy: frame-ancestors 'self' http://localhost"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_to_the_console_reach_no_app_wherever_they_stand() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let (_, api) = stage.site.token("alice", gateway_api::token::Scope::All).await;
+    let strange = "x".repeat(43);
+    let tokens = "Bearer of-the-app, Basic YTpi";
+    for ours in [stage.alice.reveal(), api.reveal()] {
+        let basic = STANDARD.encode(format!("alice:{ours}"));
+        for (sent, left) in [
+            (vec!["Basic YTpi".to_owned(), format!("Bearer {ours}")], vec!["Basic YTpi"]),
+            (vec![format!("Bearer {ours}"), tokens.to_owned(), format!("token {ours}")], vec![tokens]),
+            (vec![format!("Bearer {ours}, Basic YTpi")], vec![]),
+            (vec![format!("Basic YTpi, bearer  {ours}")], vec![]),
+            (vec![format!("Basic {basic}")], vec![]),
+            (vec![format!("Bearer {strange}")], vec![strange.as_str()]),
+        ] {
+            for upgrade in ["", UPGRADE] {
+                let lines: String = sent.iter().map(|value| format!("Authorization: {value}\r\n")).collect();
+                let headers = format!("{cookie}Origin: http://{host}\r\n{lines}{upgrade}");
+                let app = async {
+                    let (mut stream, _) = listener.accept().await.unwrap();
+                    let seen = head(&mut stream).await;
+                    let answer = "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                    seen
+                };
+                let (answer, seen) = tokio::join!(stage.get(&host, "/", &headers), app);
+                assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+                let kept: Vec<_> =
+                    seen.lines().filter_map(|line| line.strip_prefix("authorization: ")).collect();
+                assert_eq!(kept.len(), left.len(), "{sent:?}: {kept:?}");
+                assert!(kept.iter().zip(&left).all(|(kept, left)| kept.ends_with(left)), "{kept:?}");
+                assert!(!seen.contains(ours), "{seen}");
+            }
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -36,6 +36,8 @@ use crate::{
 const ANSWER_LIMIT: Duration = Duration::from_hours(1);
 /// How long a visitor's program may pause within what it sends.
 const PAUSE_LIMIT: Duration = Duration::from_mins(10);
+/// What may be tokens in one value; one with more is none that any program would send, and goes no further.
+const TOKENS_MAX: usize = 8;
 
 impl Proxy {
     /// Sends a request on and gives the answer back.
@@ -59,7 +61,7 @@ impl Proxy {
             from: visit.from.ip(),
             secure: addresses.is_secure(),
             prefix: stripped,
-            bearer_is_ours: self.bearer_is_ours(request.headers()).await?,
+            keys: &self.values_with_keys(request.headers()).await?,
         };
         if from_browser.is_none() {
             request.headers_mut().remove(header::UPGRADE);
@@ -170,17 +172,29 @@ impl Proxy {
         Ok(())
     }
 
-    /// Whether a request carries a key to the console. Apps have tokens of their own, of any shape.
-    async fn bearer_is_ours(&self, headers: &http::HeaderMap) -> Result<bool, Error> {
-        let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(false) };
-        let token = value.to_str().ok().and_then(|text| {
-            let (scheme, token) = text.trim().split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| Token::from_client(token.trim()))?
-        });
-        match token {
-            Some(token) => Ok(Box::pin(self.app.store.still_opens(&token.hash())).await?),
-            None => Ok(false),
+    /// Returns the positions of the `Authorization` values that carry a key of ours. Apps have tokens of their own, of any
+    /// shape.
+    async fn values_with_keys(&self, headers: &http::HeaderMap) -> Result<Vec<usize>, Error> {
+        let mut found = Vec::new();
+        for (nth, value) in headers.get_all(header::AUTHORIZATION).iter().enumerate() {
+            if Box::pin(self.has_key(value.as_bytes())).await? {
+                found.push(nth);
+            }
         }
+        Ok(found)
+    }
+
+    async fn has_key(&self, value: &[u8]) -> Result<bool, Error> {
+        let tokens = Token::all_in(value);
+        if tokens.len() > TOKENS_MAX || tokens.iter().any(Token::is_for_api) {
+            return Ok(true);
+        }
+        for token in tokens {
+            if self.app.store.still_opens(&token.hash()).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

@@ -39,8 +39,8 @@ pub(super) struct Facts<'a> {
     pub(super) secure: bool,
     /// The path that was taken away, in path mode.
     pub(super) prefix: Option<&'a str>,
-    /// The bearer token in it opens something at the console.
-    pub(super) bearer_is_ours: bool,
+    /// The values of `Authorization` that carry a key of ours, by their positions.
+    pub(super) keys: &'a [usize],
 }
 
 /// Why a request goes no further.
@@ -56,9 +56,7 @@ pub(super) fn sanitize_upstream_request(headers: &mut HeaderMap, facts: &Facts<'
         headers.remove(name);
     }
     remove_where(headers, |name| *name == header::TE || is_of_one_connection(name) || is_ours(name));
-    if facts.bearer_is_ours {
-        headers.remove(header::AUTHORIZATION);
-    }
+    without_our_keys(headers, facts.keys);
     without_our_cookies(headers);
 
     if let Some(host) = headers.get(header::HOST).cloned() {
@@ -215,6 +213,19 @@ fn is_needed(name: &HeaderName) -> bool {
     ]
     .contains(name)
         || name.as_str().starts_with("sec-fetch-")
+}
+
+fn without_our_keys(headers: &mut HeaderMap, keys: &[usize]) {
+    if keys.is_empty() {
+        return;
+    }
+    let all = headers.get_all(header::AUTHORIZATION).iter().enumerate();
+    let others: Vec<_> =
+        all.filter(|(nth, _)| !keys.contains(nth)).map(|(_, value)| value.clone()).collect();
+    headers.remove(header::AUTHORIZATION);
+    for value in others {
+        headers.append(header::AUTHORIZATION, value);
+    }
 }
 
 fn without_our_cookies(headers: &mut HeaderMap) {
