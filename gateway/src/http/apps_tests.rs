@@ -29,6 +29,7 @@ async fn an_app_sees_the_request_and_nothing_of_ours() {
     let asked = format!(
         "POST /a%2Fb//c;d/../e?x=%00&y={{}} HTTP/1.1\r\nHost: {host}\r\nConnection: close, X-Hop\r\n\
          X-Hop: 1\r\nX-Forwarded-For: 10.1.1.1\r\nX-Real-IP: 10.1.1.1\r\nX-Berth-User: root\r\nForwarded: for=x\r\n\
+         X_Forwarded_For: 10.1.1.1\r\nRemote_User: root\r\nX-Berth_User: root\r\nContent_Length: 9\r\n\
          Cookie: a=1; {cookie}; b=2\r\nAuthorization: Bearer {bearer}\r\nX-Twice: 1\r\nX-Twice: 2\r\n\
          Content-Length: 5\r\n\r\nhello"
     );

@@ -55,7 +55,8 @@ pub(super) fn sanitize_upstream_request(headers: &mut HeaderMap, facts: &Facts<'
     for name in named_by_connection(headers)? {
         headers.remove(name);
     }
-    remove_where(headers, |name| *name == header::TE || is_of_one_connection(name) || is_ours(name));
+    let is_out = |name: &HeaderName| *name == header::TE || is_of_one_connection(name) || is_ours(name);
+    remove_where(headers, |name| is_out(name) || is_an_alias(name));
     without_our_keys(headers, facts.keys);
     without_our_cookies(headers);
 
@@ -82,7 +83,8 @@ pub(super) fn sanitize_upstream_request(headers: &mut HeaderMap, facts: &Facts<'
 
 /// Takes out of a request's trailers what an app believes of a request's head.
 pub(super) fn sanitize_request_trailers(trailers: &mut HeaderMap) {
-    remove_where(trailers, |name| is_ours(name) || is_needed(name) || HOP_BY_HOP.contains(name));
+    let is_out = |name: &HeaderName| is_ours(name) || is_needed(name) || HOP_BY_HOP.contains(name);
+    remove_where(trailers, |name| is_out(name) || is_an_alias(name));
 }
 
 /// What an answer may be about.
@@ -195,8 +197,33 @@ fn is_ours(name: &HeaderName) -> bool {
         || name.starts_with("x-berth-")
         || matches!(
             name,
-            "forwarded" | "x-real-ip" | "x-remote-user" | "remote-user" | "x-original-url" | "x-rewrite-url"
+            "forwarded"
+                | "x-real-ip"
+                | "x-client-ip"
+                | "x-cluster-client-ip"
+                | "true-client-ip"
+                | "remote-addr"
+                | "remote-user"
+                | "x-remote-user"
+                | "x-authenticated-user"
+                | "x-auth-request-user"
+                | "x-webauth-user"
+                | "x-original-url"
+                | "x-rewrite-url"
         )
+}
+
+/// Whether programs that know only letters, digits and one sign between them, as CGI and its heirs do, take a name for one
+/// that we set, take out or obey: to them `X_Forwarded_For` is `X-Forwarded-For`.
+fn is_an_alias(name: &HeaderName) -> bool {
+    let is_sign = |byte: u8| !byte.is_ascii_alphanumeric() && byte != b'-';
+    if !name.as_str().bytes().any(is_sign) {
+        return false;
+    }
+    let read: Vec<u8> =
+        name.as_str().bytes().map(|byte| if is_sign(byte) { b'-' } else { byte }).collect();
+    HeaderName::from_bytes(&read)
+        .is_ok_and(|read| is_of_one_connection(&read) || is_ours(&read) || is_needed(&read))
 }
 
 /// Headers that no client may have taken away.

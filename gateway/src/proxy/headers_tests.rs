@@ -103,6 +103,23 @@ fn nothing_of_ours_reaches_an_app() {
     );
     check(
         &[
+            ("x_forwarded_for", "10.0.0.1"),
+            ("X-Forwarded_Proto", "http"),
+            ("remote_user", "root"),
+            ("x_remote-user", "root"),
+            ("x_berth_user", "root"),
+            ("x.real.ip", "10.0.0.1"),
+            ("x~original~url", "/x"),
+            ("content_length", "9"),
+            ("transfer_encoding", "chunked"),
+            ("proxy_authorization", "Basic x"),
+            ("sec_fetch_site", "none"),
+            ("x_mine", "stays"),
+        ],
+        &["x_mine: stays"],
+    );
+    check(
+        &[
             ("connection", "close, x-mine"),
             ("x-mine", "1"),
             ("keep-alive", "timeout=5"),
