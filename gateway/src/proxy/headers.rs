@@ -21,8 +21,22 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
-const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 const SERVICE_WORKER_ALLOWED: HeaderName = HeaderName::from_static("service-worker-allowed");
+/// Headers of answers that browsers keep for the whole host, for all below it, or for the domain that it shares with the
+/// console: to use TLS only, to empty or sign out, to go elsewhere, to report each address that is asked for.
+static OF_THE_HOST: [HeaderName; 11] = [
+    header::ALT_SVC,
+    header::STRICT_TRANSPORT_SECURITY,
+    header::PUBLIC_KEY_PINS,
+    header::PUBLIC_KEY_PINS_REPORT_ONLY,
+    HeaderName::from_static("clear-site-data"),
+    HeaderName::from_static("expect-ct"),
+    HeaderName::from_static("nel"),
+    HeaderName::from_static("report-to"),
+    HeaderName::from_static("sec-session-registration"),
+    HeaderName::from_static("secure-session-registration"),
+    HeaderName::from_static("set-login"),
+];
 /// Headers that are about one connection. Not a constant: that would be made anew for each header that is looked at.
 static HOP_BY_HOP: [HeaderName; 5] = [
     header::TRANSFER_ENCODING,
@@ -105,9 +119,7 @@ pub(super) fn sanitize_upstream_response(headers: &mut HeaderMap, bounds: &Bound
     for name in named_by_connection(headers).unwrap_or_default() {
         headers.remove(name);
     }
-    // The first would empty the console's cookies too, where both are below one domain.
-    let is_far = |name: &HeaderName| *name == CLEAR_SITE_DATA || *name == header::ALT_SVC;
-    remove_where(headers, |name| is_of_one_connection(name) || is_far(name));
+    remove_where(headers, |name| is_of_one_connection(name) || OF_THE_HOST.contains(name));
     if let Some(below) = bounds.below
         && headers.remove(SERVICE_WORKER_ALLOWED).is_some()
         && let Ok(below) = HeaderValue::from_str(below)
