@@ -392,13 +392,14 @@ async fn who_has_too_many_connections_open_is_told_so() {
         let mut browser = TcpStream::connect(stage.site.address).await.unwrap();
         let request = format!(
             "GET /ws HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-             Accept: text/html\r\nOrigin: http://{host}\r\n{cookie}\r\n"
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAccept: text/html\r\nOrigin: http://{host}\r\n{cookie}\r\n"
         );
         browser.write_all(request.as_bytes()).await.unwrap();
         let (mut app, _) = listener.accept().await.unwrap();
         head(&mut app).await;
-        let agreed = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n";
-        app.write_all(agreed).await.unwrap();
+        let agreed = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\
+                      Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
+        app.write_all(agreed.as_bytes()).await.unwrap();
         head(&mut browser).await
     };
     let answer = ask().await;

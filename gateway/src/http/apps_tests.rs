@@ -18,6 +18,9 @@ use super::{
 
 const UPGRADE: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+/// What RFC 6455 has an app answer to it.
+const AGREED: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\
+                      Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_app_sees_the_request_and_nothing_of_ours() {
@@ -143,13 +146,12 @@ async fn an_upgrade_becomes_bytes_and_ends_with_the_session() {
         seen.contains(&format!("origin: http://{host}\r\n")) && seen.contains("connection: Upgrade\r\n"),
         "{seen}"
     );
-    app.write_all(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: y\r\n\r\nfirst")
-        .await
-        .unwrap();
+    app.write_all(format!("{AGREED}\r\nfirst").as_bytes()).await.unwrap();
     let answer = head(&mut browser).await;
     assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
     assert!(
-        answer.contains("sec-websocket-accept: y\r\n") && answer.contains("upgrade: websocket\r\n"),
+        answer.contains("sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n")
+            && answer.contains("upgrade: websocket\r\n"),
         "{answer}"
     );
     let mut five = [0; 5];
@@ -171,6 +173,45 @@ async fn an_upgrade_becomes_bytes_and_ends_with_the_session() {
     assert!(begun.elapsed() < REVOKED_LIMIT, "{:?}", begun.elapsed());
     let answer = stage.get(&host, "/", &cookie).await;
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handshake_that_an_app_has_not_understood_opens_no_tunnel() {
+    let stage = Stage::set().await;
+    let (listener, port) = program().await;
+    let (host, cookie) = (stage.host(&port), stage.entered(&port).await);
+    let own = format!("Origin: http://{host}\r\n{cookie}");
+    let accept = "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
+    let wrong = "Sec-WebSocket-Accept: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\n";
+    for answered in [
+        upgrade.to_owned(),
+        format!("{upgrade}{wrong}"),
+        format!("{upgrade}{wrong}{accept}"),
+        format!("{upgrade}{accept}{accept}"),
+        format!("{upgrade}Upgrade: h2c\r\n{accept}"),
+        format!("Connection: upgrade\r\nUpgrade: h2c\r\n{accept}"),
+        format!("Connection: upgrade\r\nUpgrade: websocket, h2c\r\n{accept}"),
+        format!("Connection: upgrade\r\n{accept}"),
+        format!("Upgrade: websocket\r\n{accept}"),
+    ] {
+        let mut browser = TcpStream::connect(stage.site.address).await.unwrap();
+        let asked = format!("GET /ws HTTP/1.1\r\nHost: {host}\r\n{UPGRADE}{own}\r\n");
+        browser.write_all(asked.as_bytes()).await.unwrap();
+        let (mut app, _) = listener.accept().await.unwrap();
+        head(&mut app).await;
+        let answer = format!("HTTP/1.1 101 Switching Protocols\r\n{answered}\r\nPRI * HTTP/2.0\r\n\r\n");
+        app.write_all(answer.as_bytes()).await.unwrap();
+        let answer = head(&mut browser).await;
+        assert!(answer.starts_with("HTTP/1.1 502"), "{answered}: {answer}");
+        assert_eq!(rest(&mut app).await, "", "{answered}: the connection to the app is still open");
+    }
+    // One that no app can agree to is not sent on.
+    let twice = format!("{UPGRADE}Sec-WebSocket-Key: x\r\n{own}");
+    for headers in [format!("Connection: Upgrade\r\nUpgrade: websocket\r\n{own}"), twice] {
+        let answer = stage.get(&host, "/ws", &headers).await;
+        assert!(answer.starts_with("HTTP/1.1 400"), "{headers}: {answer}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -49,10 +49,13 @@ impl Proxy {
         port: u16,
         request: &mut Request<RequestBody>,
     ) -> Result<Result<Answer, NoAnswer>, Error> {
-        let from_browser = headers::upgrade_of(request.headers())
-            .is_some()
-            .then(|| hyper::upgrade::on(&mut *request))
-            .filter(|_| request.version() == Version::HTTP_11);
+        let is_upgrade =
+            headers::upgrade_of(request.headers()).is_some() && request.version() == Version::HTTP_11;
+        let agreement = headers::agreement(request.headers()).filter(|_| is_upgrade);
+        if is_upgrade && agreement.is_none() {
+            return Ok(Ok(self.say(visit, &View::malformed(visit.language))));
+        }
+        let from_browser = is_upgrade.then(|| hyper::upgrade::on(&mut *request));
         request.body_mut().may_pause_for(PAUSE_LIMIT);
         request.body_mut().tame_trailers(headers::sanitize_request_trailers);
         let stripped = (addresses.by_path() && strips_prefix(visit.address.app))
@@ -82,6 +85,15 @@ impl Proxy {
             Err(no_answer) => return Ok(Err(no_answer)),
         };
         let switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        let agrees = agreement.is_some_and(|right| headers::agrees(response.headers(), &right));
+        if switched && !agrees {
+            let why = if from_browser.is_some() {
+                "it did not answer the handshake of the WebSocket"
+            } else {
+                "it changed the protocol unasked"
+            };
+            return Ok(Ok(answer::text(View::broken(visit.language, visit.address.app, why).line())));
+        }
         let from_app = switched.then(|| hyper::upgrade::on(&mut response));
         sanitize_upstream_response(
             response.headers_mut(),
@@ -92,24 +104,16 @@ impl Proxy {
                 is_upgrade: switched,
             },
         );
-        match (from_browser, from_app) {
-            (Some(from_browser), Some(from_app)) => {
-                self.relay(visitor, from_browser, from_app)?;
-                let (mut head, _) = response.into_parts();
-                head.extensions.clear();
-                Ok(Ok(Response::from_parts(head, AnswerBody::Text(None))))
-            }
-            // An app that changes the protocol unasked leaves nothing that could be answered.
-            (None, Some(_)) => Ok(Ok(answer::text(
-                View::broken(visit.language, visit.address.app, "it changed the protocol unasked").line(),
-            ))),
-            (_, None) => {
-                response.extensions_mut().clear();
-                Ok(Ok(response.map(|body| {
-                    AnswerBody::App(Watched::new(body, connection, Arc::clone(self), visitor.clone()))
-                })))
-            }
+        if let (Some(from_browser), Some(from_app)) = (from_browser, from_app) {
+            self.relay(visitor, from_browser, from_app)?;
+            let (mut head, _) = response.into_parts();
+            head.extensions.clear();
+            return Ok(Ok(Response::from_parts(head, AnswerBody::Text(None))));
         }
+        response.extensions_mut().clear();
+        Ok(Ok(response.map(|body| {
+            AnswerBody::App(Watched::new(body, connection, Arc::clone(self), visitor.clone()))
+        })))
     }
 
     /// Sends a request, once more where the app has moved to another port since it was looked at.

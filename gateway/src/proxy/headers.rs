@@ -5,6 +5,8 @@
 
 use std::net::IpAddr;
 
+use aws_lc_rs::digest;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{self, Entry},
@@ -37,6 +39,8 @@ static OF_THE_HOST: [HeaderName; 11] = [
     HeaderName::from_static("secure-session-registration"),
     HeaderName::from_static("set-login"),
 ];
+/// What RFC 6455 puts behind a key.
+const WEBSOCKET_GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Headers that are about one connection. Not a constant: that would be made anew for each header that is looked at.
 static HOP_BY_HOP: [HeaderName; 5] = [
     header::TRANSFER_ENCODING,
@@ -154,6 +158,28 @@ pub(super) fn upgrade_of(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers
         .get(header::UPGRADE)
         .filter(|protocol| protocol.as_bytes().eq_ignore_ascii_case(b"websocket") && asked())
+}
+
+/// What an app has to answer to the handshake of a WebSocket; `None` if a request does not ask for it as it should.
+pub(super) fn agreement(headers: &HeaderMap) -> Option<HeaderValue> {
+    let key = only(headers, &header::SEC_WEBSOCKET_KEY)?;
+    let mut digest = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
+    digest.update(key.as_bytes());
+    digest.update(WEBSOCKET_GUID);
+    HeaderValue::try_from(STANDARD.encode(digest.finish())).ok()
+}
+
+/// Whether an app has understood the handshake that it agrees to. One that only echoes what it was sent has not, and what
+/// follows could be another protocol.
+pub(super) fn agrees(answer: &HeaderMap, agreement: &HeaderValue) -> bool {
+    upgrade_of(answer).is_some()
+        && only(answer, &header::UPGRADE).is_some()
+        && only(answer, &header::SEC_WEBSOCKET_ACCEPT) == Some(agreement)
+}
+
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    let mut all = headers.get_all(name).iter();
+    all.next().filter(|_| all.next().is_none())
 }
 
 /// The values of one of our cookies in a request.
