@@ -111,9 +111,8 @@ impl Proxy {
             return Ok(Ok(Response::from_parts(head, AnswerBody::Text(None))));
         }
         response.extensions_mut().clear();
-        Ok(Ok(response.map(|body| {
-            AnswerBody::App(Watched::new(body, connection, Arc::clone(self), visitor.clone()))
-        })))
+        Ok(Ok(response
+            .map(|body| AnswerBody::App(Watched::new(body, connection, Arc::clone(self), visitor.clone())))))
     }
 
     /// Sends a request, once more where the app has moved to another port since it was looked at.

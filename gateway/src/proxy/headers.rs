@@ -258,8 +258,7 @@ fn is_an_alias(name: &HeaderName) -> bool {
     if !name.as_str().bytes().any(is_sign) {
         return false;
     }
-    let read: Vec<u8> =
-        name.as_str().bytes().map(|byte| if is_sign(byte) { b'-' } else { byte }).collect();
+    let read: Vec<u8> = name.as_str().bytes().map(|byte| if is_sign(byte) { b'-' } else { byte }).collect();
     HeaderName::from_bytes(&read)
         .is_ok_and(|read| is_of_one_connection(&read) || is_ours(&read) || is_needed(&read))
 }
@@ -285,8 +284,7 @@ fn without_our_keys(headers: &mut HeaderMap, keys: &[usize]) {
         return;
     }
     let all = headers.get_all(header::AUTHORIZATION).iter().enumerate();
-    let others: Vec<_> =
-        all.filter(|(nth, _)| !keys.contains(nth)).map(|(_, value)| value.clone()).collect();
+    let others: Vec<_> = all.filter(|(nth, _)| !keys.contains(nth)).map(|(_, value)| value.clone()).collect();
     headers.remove(header::AUTHORIZATION);
     for value in others {
         headers.append(header::AUTHORIZATION, value);
