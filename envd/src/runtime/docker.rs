@@ -13,6 +13,7 @@ mod quota;
 mod reach;
 mod save;
 
+mod seccomp;
 use std::{
     collections::HashMap,
     path::PathBuf,
@@ -521,11 +522,11 @@ impl Docker {
     }
 }
 
-/// What the engine does for containers that ask for nothing else, as ours do: `name=seccomp,profile=default`.
+/// Whether the engine can filter, as it says by `name=seccomp,profile=default`. The profile is that of containers that bring
+/// none; ours do.
 fn syscalls(options: &[String]) -> Syscalls {
-    let filter = options.iter().find(|option| option.split(',').any(|part| part == "name=seccomp"));
-    let unconfined = |option: &String| option.split(',').any(|part| part == "profile=unconfined");
-    if filter.is_some_and(|option| !unconfined(option)) { Syscalls::Filtered } else { Syscalls::Unfiltered }
+    let filters = options.iter().any(|option| option.split(',').any(|part| part == "name=seccomp"));
+    if filters { Syscalls::Filtered } else { Syscalls::Unfiltered }
 }
 
 /// The instance that an event is about.
@@ -558,7 +559,7 @@ mod tests {
         check(&["name=apparmor", "name=seccomp,profile=default"], Syscalls::Filtered);
         check(&["name=seccomp,profile=builtin", "name=cgroupns"], Syscalls::Filtered);
         check(&["name=seccomp,profile=/etc/docker/seccomp.json"], Syscalls::Filtered);
-        check(&["name=seccomp,profile=unconfined"], Syscalls::Unfiltered);
+        check(&["name=seccomp,profile=unconfined"], Syscalls::Filtered);
         check(&["name=apparmor"], Syscalls::Unfiltered);
         check(&[], Syscalls::Unfiltered);
     }

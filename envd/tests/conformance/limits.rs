@@ -27,8 +27,6 @@ async fn a_container_has_limits_and_no_more_rights_than_it_needs() {
         ("PublishAllPorts", "false"),
         ("CapAdd", "null"),
         ("CapDrop", r#"["MKNOD","NET_RAW"]"#),
-        // Nothing about seccomp: the engine's own profile is in force, see below.
-        ("SecurityOpt", r#"["no-new-privileges"]"#),
         ("PidMode", r#""""#),
         ("IpcMode", r#""private""#),
         ("UTSMode", r#""""#),
@@ -55,6 +53,9 @@ async fn a_container_has_limits_and_no_more_rights_than_it_needs() {
         let is_empty = value == "null" && matches!(found.as_str(), "[]" | "{}");
         assert!(found == value || is_empty, "{field}: {found}");
     }
+    let options: Vec<String> = serde_json::from_str(&host("SecurityOpt")).unwrap();
+    assert!(options.len() == 2 && options[0] == "no-new-privileges", "{options:?}");
+    assert!(options[1].starts_with("seccomp={"), "a profile of our own: {options:?}");
     assert!(host("NetworkMode").starts_with(r#""berth-"#), "{}", host("NetworkMode"));
     for masked in ["MaskedPaths", "ReadonlyPaths"] {
         assert!(host(masked).contains("/proc/"), "{masked}");
@@ -71,6 +72,44 @@ async fn a_container_has_limits_and_no_more_rights_than_it_needs() {
     let inside =
         docker(&["exec", &name(&id), "sh", "-c", "grep -E 'NoNewPrivs|Seccomp:' /proc/1/status; hostname"]);
     assert_eq!(inside, "NoNewPrivs:\t1\nSeccomp:\t2\nbox\n");
+}
+
+/// Prints what the filter answers: EPERM (1) where it refuses, and else what the kernel makes of nonsense.
+const PROBE: &str = r#"
+import ctypes, os, platform
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    ctypes.set_errno(0)
+    done = libc.syscall(ctypes.c_long(number), *(ctypes.c_ulong(one) for one in arguments))
+    return ctypes.get_errno() if done == -1 else "done"
+socket, no_such_type = {"x86_64": 41, "aarch64": 198}[platform.machine()], 0x7fffff
+for upper in 0, 1 << 32, 0xdeadbeef << 32:
+    answers = [call(socket, upper | family, no_such_type, 0) for family in range(70)]
+    print(upper >> 32, [family for family, answer in enumerate(answers) if answer == 1])
+print("io_uring", [call(number, 1, 0, 0, 0, 0, 0) for number in (425, 426, 427)])
+print("clone3", call(435, 0, 0))
+print("perf", call({"x86_64": 298, "aarch64": 241}[platform.machine()], 0, 0, 0, 0, 0))
+child = os.fork()
+if child == 0:
+    os._exit(0 if libc.ptrace(0, 0, 0, 0) == 0 else 1)
+print("ptrace", os.waitpid(child, 0)[1])
+print("personality", call({"x86_64": 135, "aarch64": 92}[platform.machine()], 0xffffffff))
+"#;
+
+#[tokio::test]
+async fn calls_that_reach_past_a_container_are_refused_and_others_are_not() {
+    let (cluster, id) = (Cluster::new().await, InstanceId::new());
+    cluster.put(&id, 1, Goal::Running, &spec()).await;
+    cluster.wait_for_running(&id, 1).await;
+    let said = docker(&["exec", &name(&id), "python3", "-c", PROBE]);
+    let lines: Vec<_> = said.lines().collect();
+    // AF_ALG and AF_VSOCK, whatever stands in the half of the argument that the kernel ignores.
+    assert_eq!(lines[..3], ["0 [38, 40]", "1 [38, 40]", "3735928559 [38, 40]"], "{said}");
+    assert_eq!(
+        lines[3..],
+        ["io_uring [1, 1, 1]", "clone3 38", "perf 1", "ptrace 0", "personality done"],
+        "{said}"
+    );
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use envd_api::control::Takes;
 use gateway_api::InstanceId;
 use jiff::Timestamp;
 
-use super::{LABEL_CARDS, LABEL_CLUSTER, LABEL_GENERATION, LABEL_INSTANCE, LABEL_NETWORK, name};
+use super::{LABEL_CARDS, LABEL_CLUSTER, LABEL_GENERATION, LABEL_INSTANCE, LABEL_NETWORK, name, seccomp};
 use crate::runtime::{
     Bind, Container, ImageId, Launch, NO_CARDS, Phase, RuntimeError, Sighting, VISIBLE_CARDS,
 };
@@ -103,7 +103,7 @@ fn host_config(ground: &Ground<'_>, launch: &Launch<'_>) -> Result<HostConfig, R
         privileged: Some(false),
         publish_all_ports: Some(false),
         cap_drop: Some(CAPABILITIES_DROPPED.map(str::to_owned).to_vec()),
-        security_opt: Some(vec!["no-new-privileges".to_owned()]),
+        security_opt: Some(vec!["no-new-privileges".to_owned(), seccomp::OPTION.clone()]),
         restart_policy: Some(RestartPolicy {
             name: Some(RestartPolicyNameEnum::NO),
             maximum_retry_count: None,
