@@ -35,10 +35,11 @@ use tokio::{
     sync::broadcast::{Receiver, error::RecvError},
     time::timeout,
 };
-use tracing::warn;
+use tracing::{info, warn};
 
 pub(crate) use self::socket::Socket;
 use crate::{
+    for_users::without_addresses,
     node::{Node, PutError},
     runtime::{LogRecord, Machine, Runtime, RuntimeError},
     storage::{Place, is_full},
@@ -198,13 +199,21 @@ async fn find_image<R: Runtime>(
 ) -> Result<Json<Finding>, Answer> {
     let Json(FindImage { reference, login }) = body?;
     let found = node.world.runtime.find_image(&reference, login.as_ref()).await;
+    if let Err(error) = &found {
+        info!(image = reference, %error, "an image is not to be had");
+    }
+    let told = |text: String| node.world.names.in_words(&text, &reference);
     Ok(Json(match found {
         Ok(Some(digest)) => Finding::Found { digest },
         Ok(None) => Finding::Ours,
         Err(RuntimeError::BadImage { why, .. }) => Finding::Bad { why },
-        Err(RuntimeError::ImageNotFound { why, .. }) => Finding::NotFound { why },
-        Err(RuntimeError::Denied { registry, why, .. }) => Finding::Denied { registry, why },
-        Err(RuntimeError::NoRegistry { registry, why, .. }) => Finding::NoAnswer { registry, why },
+        Err(RuntimeError::ImageNotFound { why, .. }) => Finding::NotFound { why: told(why) },
+        Err(RuntimeError::Denied { registry, why, .. }) => {
+            Finding::Denied { registry: told(registry), why: told(why) }
+        }
+        Err(RuntimeError::NoRegistry { registry, why, .. }) => {
+            Finding::NoAnswer { registry: told(registry), why: told(why) }
+        }
         Err(RuntimeError::RegistryNotAllowed { registry, allowed }) => {
             Finding::NotAllowed { registry, allowed }
         }
@@ -319,7 +328,8 @@ impl From<RuntimeError> for Answer {
             | RuntimeError::Stuck { .. }
             | RuntimeError::Engine { .. } => StatusCode::BAD_GATEWAY,
         };
-        Self::new(status, error.to_string())
+        warn!(%error, "a call is answered with an error");
+        Self::new(status, without_addresses(&error.to_string(), ""))
     }
 }
 

@@ -253,7 +253,7 @@ impl<R: Runtime> Instance<R> {
                         Observation::Running { .. } | Observation::Exited { .. } | Observation::Absent
                     )
             });
-        if !keeps && self.observe(put, failed(trouble)) {
+        if !keeps && self.observe(put, self.told(put, trouble)) {
             warn!(instance = %self.id, generation = put.generation, error = %trouble, "not at its goal");
         }
         if put.goal == Goal::Running && !trouble.passes() {
@@ -262,6 +262,15 @@ impl<R: Runtime> Instance<R> {
         }
         self.failures = self.failures.saturating_add(1);
         back_off(self.failures)
+    }
+
+    /// The same as users read it: addresses inside the site are for the log.
+    fn told(&self, put: &PutInstance, trouble: &Trouble) -> Observation {
+        let mut told = failed(trouble);
+        if let Observation::Failed { message, .. } = &mut told {
+            *message = self.world.names.in_words(message, &put.spec.image);
+        }
+        told
     }
 
     fn observe(&self, put: &PutInstance, observation: Observation) -> bool {

@@ -11,6 +11,7 @@ mod data;
 mod disk;
 mod door;
 mod extras;
+mod for_users;
 mod http;
 mod instance;
 mod node;
@@ -44,6 +45,7 @@ use crate::{
     data::Data,
     door::Doors,
     extras::Extras,
+    for_users::Names,
     http::Socket,
     node::{Node, World},
     runtime::docker::{Docker, Settings},
@@ -149,6 +151,7 @@ async fn run(config: &Config) -> anyhow::Result<()> {
             config.image_compression,
             data.path(),
         ),
+        names: names(config),
         runtime: Docker::new(settings(config), cluster.clone()),
     };
     let socket = Socket::bind(&path, config.gateway_user)
@@ -190,6 +193,14 @@ fn settings(config: &Config) -> Settings {
         registry: config.registry.clone(),
         network_pool: config.network_pool,
         dangerous_no_firewall: config.dangerous_no_firewall,
+    }
+}
+
+fn names(config: &Config) -> Names {
+    Names {
+        registry: config.registry.as_ref().map(|registry| registry.address.clone()),
+        hub_relay: config.hub_relay.clone(),
+        registries: config.registries.clone().unwrap_or_default(),
     }
 }
 

@@ -29,6 +29,7 @@ use crate::{
     cards::{self, Cards},
     door::Doors,
     extras::Extras,
+    for_users::{Names, without_addresses},
     instance::{Handle, Instance, observation},
     room::Rooms,
     runtime::{Runtime, RuntimeError, Sighting},
@@ -70,6 +71,7 @@ pub(crate) struct World<R> {
     pub(crate) tasks: Tasks,
     pub(crate) saves: Saves,
     pub(crate) cards: Arc<Cards>,
+    pub(crate) names: Names,
 }
 
 impl<R> World<R> {
@@ -234,7 +236,7 @@ impl<R: Runtime> Node<R> {
                     LIST_EVERY
                 }
                 Err(error) => {
-                    let message = error.to_string();
+                    let message = without_addresses(&error.to_string(), "");
                     if self.world.board.set_engine(EngineState::Unreachable { message }) {
                         warn!(%error, "the container engine is away");
                     }

@@ -16,8 +16,10 @@ use gateway_api::{
     image::{Changes, SaveFailure},
 };
 
+use tracing::warn;
+
 use super::Answer;
-use crate::{node::Node, runtime::Runtime, save::SaveError};
+use crate::{for_users::without_addresses, node::Node, runtime::Runtime, save::SaveError};
 
 pub(super) async fn put<R: Runtime>(
     State(node): State<Arc<Node<R>>>,
@@ -27,7 +29,7 @@ pub(super) async fn put<R: Runtime>(
     let (Path(id), Json(body)) = (id?, body?);
     let state = match node.world.saves.put(&node.world, &id, body) {
         // The same again would fail the same way: whoever waits for the image is to hear of it.
-        Err(error @ SaveError::Io(_)) => error.into_state(),
+        Err(error @ SaveError::Io(_)) => error.into_state(&node.world.names),
         other => other?,
     };
     Ok((StatusCode::ACCEPTED, Json(state)))
@@ -102,6 +104,7 @@ impl From<SaveError> for Answer {
                 StatusCode::BAD_GATEWAY
             }
         };
-        Self::new(status, error.to_string())
+        warn!(%error, "a call about a save is answered with an error");
+        Self::new(status, without_addresses(&error.to_string(), ""))
     }
 }

@@ -57,6 +57,7 @@ use self::{
     walk::WalkError,
 };
 use crate::{
+    for_users::Names,
     node::World,
     runtime::{self, Runtime, RuntimeError},
     storage::is_full,
@@ -151,8 +152,8 @@ impl From<WalkError> for SaveError {
 
 impl SaveError {
     /// What is told of a save that this has ended.
-    pub(crate) fn into_state(self) -> SaveState {
-        SaveState::Failed { failure: self.failure(), message: self.to_string() }
+    pub(crate) fn into_state(self, names: &Names) -> SaveState {
+        SaveState::Failed { failure: self.failure(), message: names.in_words(&self.to_string(), "") }
     }
 
     pub(crate) fn failure(&self) -> SaveFailure {
@@ -254,6 +255,7 @@ impl Saves {
         let (turns, image) = (Arc::clone(&self.turns), image.clone());
         world.tasks.spawn(async move {
             let (instance, cancelled) = (job.request.instance.clone(), job.cancelled.clone());
+            let names = job.world.names.clone();
             let turn = tokio::select! {
                 turn = turns.acquire() => Some(turn),
                 () = cancelled.cancelled() => None,
@@ -266,7 +268,7 @@ impl Saves {
                 }
                 Err(error) => {
                     tracing::warn!(%image, %instance, %error, "not saved");
-                    error.into_state()
+                    error.into_state(&names)
                 }
             });
         });

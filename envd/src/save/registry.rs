@@ -54,9 +54,10 @@ impl Settings {
     /// The name and the password, where the registry asks for them. The file is read each time: passwords change.
     pub(crate) async fn login(&self) -> Result<Option<(String, String)>, String> {
         let Some((user, file)) = &self.login else { return Ok(None) };
-        let password = tokio::fs::read_to_string(file)
-            .await
-            .map_err(|error| format!("its password cannot be read from `{}`: {error}", file.display()))?;
+        let password = tokio::fs::read_to_string(file).await.map_err(|error| {
+            tracing::error!(file = %file.display(), %error, "the registry's password cannot be read");
+            "the password that the site has for it cannot be read".to_owned()
+        })?;
         Ok(Some((user.clone(), password.trim_end().to_owned())))
     }
 }

@@ -13,3 +13,4 @@ mod limits;
 mod network;
 mod stale;
 mod storage;
+mod words;

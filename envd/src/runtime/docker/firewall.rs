@@ -26,6 +26,7 @@ use ipnet::Ipv4Net;
 use tokio::{io::AsyncWriteExt, process::Command, sync::watch, time::timeout};
 
 use super::network::Names;
+use crate::for_users::without_addresses;
 
 const IPTABLES: &str = "iptables";
 const RESTORE: &str = "iptables-restore";
@@ -71,7 +72,9 @@ impl Firewall {
             if bridges.is_empty() { run(&["-S", INPUT]).await.map(drop) } else { self.write(bridges).await };
         self.tenants.send_replace(match &kept {
             Ok(()) => Tenants::Apart,
-            Err(why) => Tenants::NotApart { message: format!("tenants are not kept apart: {why}") },
+            Err(why) => Tenants::NotApart {
+                message: without_addresses(&format!("tenants are not kept apart: {why}"), ""),
+            },
         });
         kept
     }
