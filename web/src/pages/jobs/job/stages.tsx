@@ -1,6 +1,8 @@
+import { Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 
+import { endText } from '../../../app/end-text'
 import { QueueWords } from '../../../app/queue-words'
 import { useNow } from '../../../app/use-now'
 import { jobEventsQuery } from '../../../api/jobs'
@@ -25,6 +27,29 @@ export function stageTimes(events: readonly JobEventAt[]): Partial<Record<Stage,
   return times
 }
 
+/** How far each stage is. The one that was under way when the job failed is the failed one, never the end itself. */
+export function stageStates(
+  times: Partial<Record<Stage, number>>,
+  failed: boolean,
+): Record<Stage, Step['state']> {
+  const begun = (stage: Stage) => times[stage] !== undefined
+  const over = begun('end')
+  // What comes after it was never reached, also when somebody stopped the job before.
+  const last = STAGES.slice(0, -1).findLastIndex(begun)
+  const state = (stage: Stage, index: number): Step['state'] => {
+    if (stage === 'end') return over ? 'done' : 'next'
+    if (index !== last) return index < last ? 'done' : 'next'
+    if (!over) return 'now'
+    return failed ? 'failed' : 'done'
+  }
+  return {
+    wait: state('wait', 0),
+    prepare: state('prepare', 1),
+    run: state('run', 2),
+    end: state('end', 3),
+  }
+}
+
 /** From the queue to the end, each stage with its clock. */
 export function JobStages({ job }: { job: Job }) {
   const { t } = useTranslation('jobs')
@@ -32,20 +57,20 @@ export function JobStages({ job }: { job: Job }) {
   const now = useNow(!job.ended)
   if (!events) return null
   const times = stageTimes(events)
-  const failed = job.status.state === 'failed'
-  const reached = STAGES.findLastIndex((stage) => times[stage] !== undefined)
+  const states = stageStates(times, job.status.state === 'failed')
   const steps = STAGES.map((stage, index): Step => {
     const begun = times[stage]
     const next = STAGES.slice(index + 1).flatMap((later) => times[later] ?? [])[0]
-    const over = next !== undefined || stage === 'end'
-    const state = begun === undefined ? (index < reached ? 'done' : 'next') : over ? 'done' : 'now'
+    const state = states[stage]
     const seconds = begun === undefined ? undefined : ((next ?? now) - begun) / 1000
     return {
       key: stage,
       label: t(`stage.${stage}`),
-      state: stage === 'end' && failed && begun !== undefined ? 'failed' : state,
+      state,
       ...(stage !== 'end' && { seconds }),
       ...(state === 'now' && { detail: <Detail job={job} stage={stage} seconds={seconds} /> }),
+      ...(state === 'failed' &&
+        job.ended && { detail: <Text size="xs">{endText({ ...job.ended, task: null }, t)}</Text> }),
     }
   })
   return <Steps label={t('stage.label')} steps={steps} />
