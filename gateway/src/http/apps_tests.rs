@@ -93,7 +93,8 @@ async fn keys_to_the_console_reach_no_app_wherever_they_stand() {
             (vec![format!("Bearer {strange}")], vec![strange.as_str()]),
         ] {
             for upgrade in ["", UPGRADE] {
-                let lines: String = sent.iter().map(|value| format!("Authorization: {value}\r\n")).collect();
+                let lines: String =
+                    sent.iter().flat_map(|value| ["Authorization: ", value.as_str(), "\r\n"]).collect();
                 let headers = format!("{cookie}Origin: http://{host}\r\n{lines}{upgrade}");
                 let app = async {
                     let (mut stream, _) = listener.accept().await.unwrap();
